@@ -1,0 +1,1 @@
+//! Frames and the reliable link between host and supervisor; no I/O.

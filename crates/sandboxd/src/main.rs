@@ -1,0 +1,2 @@
+//! An E2B-compatible sandbox service on loopback.
+fn main() {}

@@ -1,0 +1,2 @@
+//! The resident supervisor of one sandbox.
+fn main() {}
