@@ -1,1 +1,3 @@
 //! The Node addon.
+
+pub mod envd;

@@ -1,0 +1,119 @@
+//! The control plane's word on a sandbox: the only one that can say that it is gone (C24).
+
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use reqwest::{Client, Url};
+use serde::Deserialize;
+
+use super::{
+    connect,
+    error::{Cause, Error},
+    http::{client, describe, join, parse_base},
+    secret::Secret,
+};
+
+/// The bound for one question.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What the control plane knows of a sandbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SandboxState {
+    /// It runs.
+    Running,
+    /// It is paused, or being paused: it can come back.
+    Paused,
+    /// It does not exist any more.
+    Gone,
+    /// The answer says none of these.
+    Unknown,
+}
+
+/// The client of a control plane.
+#[derive(Clone, Debug)]
+pub struct ControlPlane {
+    base: Url,
+    http: Client,
+    headers: HeaderMap,
+    secrets: Vec<Secret>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Answer {
+    #[serde(rename = "sandboxID")]
+    sandbox_id: Option<String>,
+    state: Option<String>,
+    code: serde_json::Value,
+}
+
+impl ControlPlane {
+    /// A client for the control plane at `api_url` (see [`super::url::api_url`]) with an API key and, for old set-ups, an access token
+    /// of the account. Opens no connection.
+    ///
+    /// # Errors
+    /// [`Error::Setup`].
+    pub fn new(api_url: &str, key: Option<Secret>, account_token: Option<Secret>) -> Result<Self, Error> {
+        let bad = |name: &str| Error::Setup(format!("header {name} holds characters that no header may hold"));
+        let base = parse_base(api_url)?;
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+        if let Some(key) = &key {
+            headers.insert("x-api-key", key.header().ok_or_else(|| bad("X-API-Key"))?);
+        }
+        if let Some(token) = &account_token {
+            let bearer = Secret::new(format!("Bearer {}", token.expose()));
+            headers.insert(header::AUTHORIZATION, bearer.header().ok_or_else(|| bad("Authorization"))?);
+        }
+        Ok(Self { http: client(&base)?, base, headers, secrets: key.into_iter().chain(account_token).collect() })
+    }
+
+    /// Asks for the state of a sandbox. A 404 counts as gone only in the control plane's own words (a JSON body that repeats the
+    /// code): a wrong address or a proxy in between answers 404 too.
+    ///
+    /// # Errors
+    /// [`Error`]: the question was not answered; that says nothing about the sandbox.
+    pub async fn sandbox_state(&self, sandbox_id: &str) -> Result<SandboxState, Error> {
+        let mut url = join(&self.base, "/sandboxes");
+        // `base` is http(s), so it has segments; the id is escaped by this.
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.push(sandbox_id);
+        }
+        let exchange = async {
+            let answer = self.http.get(url).headers(self.headers.clone()).send().await.map_err(|error| transport(&error))?;
+            let status = answer.status();
+            Ok((status, answer.bytes().await.map_err(|error| transport(&error))?))
+        };
+        let (status, body) = tokio::time::timeout(TIMEOUT, exchange)
+            .await
+            .unwrap_or(Err(Error::Timeout(TIMEOUT, "asking the control plane")))?;
+        let answer: Answer = serde_json::from_slice(&body).unwrap_or_default();
+        match status {
+            StatusCode::NOT_FOUND if answer.code.as_u64() == Some(404) => Ok(SandboxState::Gone),
+            // Another sandbox' state is no answer.
+            StatusCode::OK if answer.sandbox_id.as_deref().is_none_or(|id| id == sandbox_id) => Ok(state(answer.state)),
+            StatusCode::OK | StatusCode::NOT_FOUND => Ok(SandboxState::Unknown),
+            _ => Err(Error::from(connect::of_http_error(status, &body)).map_message(|text| self.redact(text))),
+        }
+    }
+
+    fn redact(&self, text: String) -> String {
+        self.secrets.iter().fold(text, |text, secret| secret.redact(text))
+    }
+}
+
+fn state(state: Option<String>) -> SandboxState {
+    match state.as_deref() {
+        Some("running") => SandboxState::Running,
+        Some("paused" | "pausing") => SandboxState::Paused,
+        _ => SandboxState::Unknown,
+    }
+}
+
+fn transport(error: &reqwest::Error) -> Error {
+    Cause::Transport { unsent: error.is_connect() }.status(tonic::Code::Unavailable, describe(error)).into()
+}
+
+#[cfg(test)]
+#[path = "control_plane_tests.rs"]
+mod tests;
