@@ -1,0 +1,85 @@
+//! How a process ended: exact facts (C20).
+
+use std::io;
+
+use rustix::process::{Pid, WaitId, WaitIdOptions, WaitIdStatus};
+
+/// The end of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// It exited by itself with this code (0–255).
+    Code(i32),
+    /// A signal ended it.
+    Signal {
+        /// Number of the signal (1–64).
+        number: i32,
+        /// Whether it dumped core.
+        core: bool,
+    },
+}
+
+impl Exit {
+    fn from_status(status: &WaitIdStatus) -> Option<Self> {
+        if let Some(code) = status.exit_status() {
+            return Some(Self::Code(code));
+        }
+        status.terminating_signal().map(|number| Self::Signal { number, core: status.dumped() })
+    }
+}
+
+/// The end of child `pid` if it has ended; the child stays a zombie, so its number cannot be reused.
+///
+/// `ECHILD` when it is no child of ours or was reaped.
+pub fn observe(pid: Pid) -> io::Result<Option<Exit>> {
+    wait(pid, WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT)
+}
+
+/// Reaps child `pid` if it has ended; from then on its number may belong to anybody.
+pub fn reap(pid: Pid) -> io::Result<Option<Exit>> {
+    wait(pid, WaitIdOptions::EXITED | WaitIdOptions::NOHANG)
+}
+
+/// Waits until child `pid` has ended and reaps it.
+pub fn reap_blocking(pid: Pid) -> io::Result<Option<Exit>> {
+    wait(pid, WaitIdOptions::EXITED)
+}
+
+fn wait(pid: Pid, options: WaitIdOptions) -> io::Result<Option<Exit>> {
+    loop {
+        match rustix::process::waitid(WaitId::Pid(pid), options) {
+            Err(rustix::io::Errno::INTR) => {}
+            result => return Ok(result?.as_ref().and_then(Exit::from_status)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Fixture;
+
+    #[test]
+    fn c20_every_exit_code_is_exact() {
+        for code in [0, 1, 2, 126, 127, 128, 137, 143, 254, 255] {
+            assert_eq!(Fixture::shell(&format!("exit {code}")).join(), Exit::Code(code));
+        }
+    }
+
+    #[test]
+    fn c20_a_death_by_signal_is_that_signal_and_no_exit_code() {
+        for number in [1, 2, 9, 15, 34, 64] {
+            let exit = Fixture::shell(&format!("kill -{number} $$; sleep 60")).join();
+            assert_eq!(exit, Exit::Signal { number, core: false });
+        }
+    }
+
+    #[test]
+    fn an_observed_child_stays_and_is_observed_again_until_it_is_reaped() {
+        let child = Fixture::shell("exit 9");
+        child.wait_until_ended();
+        assert_eq!(observe(child.pid).unwrap(), Some(Exit::Code(9)));
+        assert_eq!(observe(child.pid).unwrap(), Some(Exit::Code(9)));
+        assert_eq!(reap(child.pid).unwrap(), Some(Exit::Code(9)));
+        assert_eq!(observe(child.pid).unwrap_err().raw_os_error(), Some(libc::ECHILD));
+    }
+}

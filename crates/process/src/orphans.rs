@@ -1,0 +1,78 @@
+//! Children of this process: those it started and, as a subreaper, those whose parents died.
+
+use std::collections::HashSet;
+use std::io;
+
+use rustix::process::Pid;
+
+use crate::exit;
+use crate::procfs;
+
+/// Makes orphaned descendants children of this process instead of init's.
+pub fn become_subreaper() -> io::Result<()> {
+    Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
+}
+
+/// All children of this process, zombies included.
+pub fn children() -> io::Result<Vec<Pid>> {
+    let mut found = Vec::new();
+    for task in std::fs::read_dir("/proc/self/task")? {
+        match std::fs::read_to_string(task?.path().join("children")) {
+            Ok(list) => found.extend(list.split_ascii_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?))),
+            // A kernel built without that file; a thread that has just ended is found again by the scan as well.
+            Err(_) => return children_by_scan(),
+        }
+    }
+    Ok(found)
+}
+
+fn children_by_scan() -> io::Result<Vec<Pid>> {
+    let own = rustix::process::getpid().as_raw_pid();
+    let processes = procfs::snapshot()?.processes;
+    let ours = processes.into_iter().filter(|stat| stat.parent == own);
+    Ok(ours.filter_map(|stat| Pid::from_raw(stat.pid)).collect())
+}
+
+/// Reaps, by pid, every ended child that is not among `kept`, and gives the others that are not among them: orphans that
+/// still run. Never waits for "any child", which could take a kept one.
+pub fn reap_except(kept: &HashSet<Pid>) -> io::Result<Vec<Pid>> {
+    let unknown = children()?.into_iter().filter(|pid| !kept.contains(pid));
+    Ok(unknown.filter(|&pid| matches!(exit::reap(pid), Ok(None))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Fixture, in_own_pid_namespace};
+
+    #[test]
+    fn orphans_come_to_the_subreaper_and_are_reaped_by_pid_while_a_kept_leader_stays() {
+        if !in_own_pid_namespace(
+            "orphans::tests::orphans_come_to_the_subreaper_and_are_reaped_by_pid_while_a_kept_leader_stays",
+        ) {
+            return;
+        }
+        become_subreaper().unwrap();
+        let leader = Fixture::shell("for i in 1 2 3 4 5; do sleep 0.05 & done; sleep 60 & exit 3");
+        leader.wait_until_ended();
+        let kept = HashSet::from([leader.pid]);
+        let mut running = Vec::new();
+        leader.wait_for("one orphan left", || {
+            running = reap_except(&kept).unwrap();
+            running.len() == 1
+        });
+        assert_eq!(exit::observe(leader.pid).unwrap(), Some(exit::Exit::Code(3)));
+        let mut all = children().unwrap();
+        all.sort_unstable_by_key(|pid| pid.as_raw_pid());
+        assert_eq!(all, [leader.pid, running[0]]);
+        rustix::process::kill_process(running[0], rustix::process::Signal::KILL).unwrap();
+    }
+
+    #[test]
+    fn the_scan_finds_the_same_children_as_the_list() {
+        let child = Fixture::shell("sleep 60");
+        assert!(children().unwrap().contains(&child.pid));
+        assert!(children_by_scan().unwrap().contains(&child.pid));
+        child.kill();
+    }
+}

@@ -1,0 +1,318 @@
+//! Prepared processes: forked children that wait for a program, so that its pid is known before it is asked for.
+//!
+//! The child leads its own session at once, keeps no descriptor but 0–2 and a control socket, and waits there with clean
+//! signals. It gets the image (a sealed memfd) and the standard streams in one message. It answers with one byte when
+//! it has taken them; then the socket closes by the exec, or carries the failure.
+
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+};
+use rustix::process::Pid;
+
+use crate::child::{self, Failure, OomText, Settings, Stage};
+use crate::exit;
+use crate::image::{self, ExecImage};
+use crate::pidfd::PidFd;
+use crate::spawn::BlockedSignals;
+
+/// Where a waiting child keeps its control socket.
+const CONTROL: RawFd = 3;
+/// Image, stdin, stdout, stderr.
+const HANDED: usize = 4;
+/// The child's answer when it has taken its program.
+static TAKEN: u8 = b'T';
+
+/// A child that waits for a program.
+#[derive(Debug)]
+pub struct Prepared {
+    /// Its process id, session and group: those of the program that it will become.
+    pub pid: Pid,
+    /// Its identity; readable when it has died.
+    pub pidfd: PidFd,
+    control: OwnedFd,
+}
+
+/// A child that was handed its program.
+#[derive(Debug)]
+pub struct Starting {
+    /// Its process id.
+    pub pid: Pid,
+    /// Its identity.
+    pub pidfd: PidFd,
+    control: OwnedFd,
+    taken: std::cell::Cell<bool>,
+}
+
+/// What became of a start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It runs the program, or did and has ended since.
+    Started,
+    /// It could not become the program; it has ended or is about to, and is to be reaped.
+    Failed(Failure),
+    /// It died before it took the program: nothing of it has run, another process may be asked.
+    Untouched,
+}
+
+impl Prepared {
+    /// Forks a child that waits. `settings` are those of the program to come.
+    ///
+    /// The child has a copy of this process' memory for as long as it waits: mark large buffers `MADV_DONTFORK`.
+    pub fn fork(settings: &Settings) -> io::Result<Self> {
+        let (ours, theirs) =
+            rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        crate::stdio::set_nonblocking(&ours)?;
+        let oom = settings.oom_text();
+        let mut pidfd: RawFd = -1;
+        // Blocked, so that no handler of ours can run in the child before it has default dispositions.
+        let signals = BlockedSignals::new();
+        let flags = libc::CLONE_PIDFD | libc::SIGCHLD;
+        // SAFETY: a fork: no stack given, so the child goes on here on a copy of it; the last two arguments, whose order
+        // differs between architectures, are both zero.
+        let pid = unsafe { libc::syscall(libc::SYS_clone, flags, 0usize, &raw mut pidfd, 0usize, 0usize) };
+        if pid == 0 {
+            wait_and_become(theirs.as_raw_fd(), settings, &oom);
+        }
+        let error = io::Error::last_os_error();
+        drop(signals);
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).filter(|pid| pid.as_raw_pid() > 0).ok_or(error)?;
+        // SAFETY: the kernel has just made this descriptor for us.
+        let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
+        Ok(Self { pid, pidfd: pidfd.into(), control: ours })
+    }
+
+    /// Whether it still waits.
+    pub fn is_waiting(&self) -> bool {
+        self.pidfd.is_alive()
+    }
+
+    /// Hands it the program. `stdio` may be closed by the caller afterwards.
+    ///
+    /// With `terminal`, `stdio[0]` becomes the controlling terminal. An error other than `EPIPE` (it is gone) means that
+    /// nothing could be made for it: no memory, no descriptor. In both cases this value is lost; the child, if it still
+    /// lives, leaves by itself and stays a zombie until it is reaped by pid.
+    pub fn start(self, image: &ExecImage, stdio: [BorrowedFd<'_>; 3], terminal: bool) -> io::Result<Starting> {
+        let memfd = image.to_memfd()?;
+        let descriptors = [memfd.as_fd(), stdio[0], stdio[1], stdio[2]];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(HANDED))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
+        let message = [u8::from(terminal)];
+        let sent = rustix::io::retry_on_intr(|| {
+            rustix::net::sendmsg(&self.control, &[IoSlice::new(&message)], &mut ancillary, SendFlags::NOSIGNAL)
+        });
+        match sent {
+            Ok(_) => {
+                let Self { pid, pidfd, control } = self;
+                Ok(Starting { pid, pidfd, control, taken: false.into() })
+            }
+            Err(Errno::CONNRESET) => Err(Errno::PIPE.into()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Ends a child that nobody needs and reaps it.
+    pub fn discard(self) {
+        // The closed socket would end it too; the signal also ends one that is stopped.
+        let _ = self.pidfd.send(libc::SIGKILL);
+        let _ = exit::reap_blocking(self.pid);
+    }
+}
+
+impl Starting {
+    /// What became of the start; `None` while it is under way. Ask again when [`Starting::report`] is readable.
+    pub fn outcome(&self) -> Option<Outcome> {
+        let mut answer = [0u8; 8];
+        loop {
+            match rustix::net::recv(&self.control, &mut answer, RecvFlags::empty()) {
+                Ok((0, _)) | Err(Errno::CONNRESET | Errno::PIPE) => {
+                    return Some(if self.taken.get() { Outcome::Started } else { Outcome::Untouched });
+                }
+                Ok((1, _)) if answer[0] == TAKEN => self.taken.set(true),
+                Ok(_) => return Some(Outcome::Failed(decode(answer))),
+                Err(Errno::INTR) => {}
+                // AGAIN, or an error that says nothing about the child; its pidfd will.
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// Becomes readable when [`Starting::outcome`] may have news.
+    pub fn report(&self) -> BorrowedFd<'_> {
+        self.control.as_fd()
+    }
+}
+
+fn encode(failure: Failure) -> [u8; 8] {
+    let mut bytes = [0; 8];
+    bytes[..4].copy_from_slice(&(failure.stage as i32).to_ne_bytes());
+    bytes[4..].copy_from_slice(&failure.errno.to_ne_bytes());
+    bytes
+}
+
+fn decode(bytes: [u8; 8]) -> Failure {
+    let [a, b, c, d, e, f, g, h] = bytes;
+    let stage = Stage::from_number(i32::from_ne_bytes([a, b, c, d]));
+    Failure { stage, errno: i32::from_ne_bytes([e, f, g, h]) }
+}
+
+/// The child's whole life before exec. Async-signal-safe calls only.
+fn wait_and_become(control: RawFd, settings: &Settings, oom: &OomText) -> ! {
+    child::default_signals();
+    // SAFETY: setsid and dup2 take numbers only; both async-signal-safe. dup2 of a number onto itself changes nothing.
+    unsafe {
+        libc::setsid();
+        libc::dup2(control, CONTROL);
+        libc::fcntl(CONTROL, libc::F_SETFD, libc::FD_CLOEXEC);
+    }
+    child::close_from(CONTROL + 1);
+    // A signal that comes now must end the waiting child, not the program that it becomes later.
+    child::empty_mask();
+    if let Some((handed, terminal)) = receive() {
+        // SAFETY: send from this frame's memory; async-signal-safe.
+        unsafe { libc::send(CONTROL, (&raw const TAKEN).cast(), 1, libc::MSG_NOSIGNAL) };
+        child::make_dumpable();
+        let failure = match map(handed[0]) {
+            // SAFETY: the sealed memfd holds an image as the parent made it, mapped privately and writable just now.
+            Ok(base) => {
+                let program = unsafe { image::relocate(base) };
+                child::become_program(&program, [handed[1], handed[2], handed[3]], terminal, settings, oom)
+            }
+            Err(errno) => Failure { stage: Stage::Setup, errno },
+        };
+        let answer = encode(failure);
+        // SAFETY: as above.
+        unsafe { libc::send(CONTROL, answer.as_ptr().cast(), answer.len(), libc::MSG_NOSIGNAL) };
+    }
+    // SAFETY: _exit runs nothing of the parent's. Async-signal-safe.
+    unsafe { libc::_exit(127) }
+}
+
+/// Waits for the one message; `None` when the parent has gone or sent something else.
+fn receive() -> Option<([RawFd; HANDED], bool)> {
+    let mut byte = 0u8;
+    let mut part = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
+    // Room for one control message with four descriptors, aligned as its header wants.
+    let mut space = [0u64; 8];
+    // SAFETY: all zero is a valid msghdr.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = space.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&space) as _;
+    // SAFETY: recvmsg fills the buffers described above and is async-signal-safe; the CMSG macros are arithmetic.
+    unsafe {
+        let received = loop {
+            let received = libc::recvmsg(CONTROL, &raw mut message, libc::MSG_CMSG_CLOEXEC);
+            if received >= 0 || *libc::__errno_location() != libc::EINTR {
+                break received;
+            }
+        };
+        let first = libc::CMSG_FIRSTHDR(&raw const message);
+        let expected = libc::CMSG_LEN((HANDED * size_of::<RawFd>()) as u32) as usize;
+        if received != 1 || first.is_null() || (*first).cmsg_len as usize != expected {
+            return None;
+        }
+        let mut handed = [0; HANDED];
+        std::ptr::copy_nonoverlapping(libc::CMSG_DATA(first).cast(), handed.as_mut_ptr(), HANDED);
+        Some((handed, byte != 0))
+    }
+}
+
+/// Maps an image privately; its address or the error number.
+fn map(memfd: RawFd) -> Result<*mut u64, i32> {
+    // SAFETY: fstat fills the struct, mmap takes numbers; both are plain system calls, async-signal-safe.
+    unsafe {
+        let mut stat: libc::stat = std::mem::zeroed();
+        if libc::fstat(memfd, &raw mut stat) == 0 {
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            let size = usize::try_from(stat.st_size).unwrap_or(0);
+            let base = libc::mmap(std::ptr::null_mut(), size, protection, libc::MAP_PRIVATE, memfd, 0);
+            if base != libc::MAP_FAILED {
+                return Ok(base.cast());
+            }
+        }
+        Err(*libc::__errno_location())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::environment::Environment;
+    use crate::testing::{image, wait_for};
+
+    fn outcome_of(starting: &Starting) -> Outcome {
+        let mut outcome = None;
+        wait_for("the outcome", || {
+            outcome = starting.outcome();
+            outcome.is_some()
+        });
+        outcome.unwrap()
+    }
+
+    #[test]
+    fn c11_the_program_runs_under_the_pid_that_was_known_ahead() {
+        let prepared = Prepared::fork(&Settings::default()).unwrap();
+        let pid = prepared.pid;
+        let null = crate::stdio::null().unwrap();
+        let program = image(&["/bin/sh", "-c", "exit 5"], &Environment::of_this_process(), None);
+        let starting = prepared.start(&program, [null.as_fd(); 3], false).unwrap();
+        assert_eq!(outcome_of(&starting), Outcome::Started);
+        assert_eq!(starting.pid, pid);
+        assert_eq!(exit::reap_blocking(pid).unwrap(), Some(exit::Exit::Code(5)));
+    }
+
+    #[test]
+    fn a_waiting_child_holds_no_descriptor_of_its_parent() {
+        let (read, write) = crate::pipe::pair().unwrap();
+        let prepared = Prepared::fork(&Settings::default()).unwrap();
+        drop(write);
+        // Only the end of all writers ends this read.
+        let mut set = [rustix::event::PollFd::new(&read, rustix::event::PollFlags::IN)];
+        let limit = rustix::event::Timespec { tv_sec: 10, tv_nsec: 0 };
+        assert_eq!(rustix::event::poll(&mut set, Some(&limit)).unwrap(), 1);
+        prepared.discard();
+    }
+
+    #[test]
+    fn a_child_that_was_killed_while_it_waited_is_noticed() {
+        let prepared = Prepared::fork(&Settings::default()).unwrap();
+        assert!(prepared.is_waiting());
+        prepared.pidfd.send(libc::SIGTERM).unwrap();
+        wait_for("its end", || !prepared.is_waiting());
+        let pid = prepared.pid;
+        let null = crate::stdio::null().unwrap();
+        let program = image(&["/bin/true"], &Environment::default(), None);
+        let error = prepared.start(&program, [null.as_fd(); 3], false).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EPIPE));
+        assert_eq!(exit::reap(pid).unwrap(), Some(exit::Exit::Signal { number: libc::SIGTERM, core: false }));
+    }
+
+    #[test]
+    fn a_child_that_is_killed_before_it_took_its_program_has_run_nothing_of_it() {
+        let prepared = Prepared::fork(&Settings::default()).unwrap();
+        prepared.pidfd.send(libc::SIGSTOP).unwrap();
+        wait_for("the stop", || crate::procfs::stat(prepared.pid).unwrap().state == b'T');
+        let null = crate::stdio::null().unwrap();
+        let program = image(&["/bin/true"], &Environment::default(), None);
+        let starting = prepared.start(&program, [null.as_fd(); 3], false).unwrap();
+        assert_eq!(starting.outcome(), None);
+        starting.pidfd.send(libc::SIGKILL).unwrap();
+        assert_eq!(outcome_of(&starting), Outcome::Untouched);
+        exit::reap_blocking(starting.pid).unwrap();
+    }
+
+    #[test]
+    fn a_waiting_child_leaves_when_its_parent_has_gone() {
+        let Prepared { pid, pidfd, control } = Prepared::fork(&Settings::default()).unwrap();
+        drop(control);
+        wait_for("its end", || !pidfd.is_alive());
+        assert_eq!(exit::reap(pid).unwrap(), Some(exit::Exit::Code(127)));
+    }
+}

@@ -1,0 +1,112 @@
+//! Facts about processes from `/proc`.
+
+use std::io;
+use std::path::PathBuf;
+
+use rustix::process::Pid;
+
+/// The fields of `/proc/PID/stat` that matter here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stat {
+    /// Process id.
+    pub pid: i32,
+    /// Command name, at most 15 bytes, anything in it.
+    pub name: Vec<u8>,
+    /// State letter; `Z` also when only the main thread has left.
+    pub state: u8,
+    /// Parent's id.
+    pub parent: i32,
+    /// Process group.
+    pub group: i32,
+    /// Session.
+    pub session: i32,
+    /// Device number of the controlling terminal as the kernel encodes it; 0 for none.
+    pub terminal: i32,
+    /// Start time in clock ticks since boot: with the pid it identifies a process.
+    pub start_time: u64,
+}
+
+/// Facts of process `pid`; `ENOENT` or `ESRCH` when there is none.
+pub fn stat(pid: Pid) -> io::Result<Stat> {
+    read_stat(&PathBuf::from(format!("/proc/{}/stat", pid.as_raw_pid())))
+}
+
+pub(crate) fn read_stat(path: &std::path::Path) -> io::Result<Stat> {
+    parse_stat(&std::fs::read(path)?).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+}
+
+fn parse_stat(text: &[u8]) -> Option<Stat> {
+    // The name is in parentheses and may hold parentheses and blanks itself: the last one ends it.
+    let open = text.iter().position(|&byte| byte == b'(')?;
+    let close = text.iter().rposition(|&byte| byte == b')')?;
+    let pid = std::str::from_utf8(&text[..open]).ok()?.trim().parse().ok()?;
+    let rest: Vec<&str> = std::str::from_utf8(text.get(close + 1..)?).ok()?.split_ascii_whitespace().collect();
+    let number = |index: usize| rest.get(index)?.parse().ok();
+    Some(Stat {
+        pid,
+        name: text.get(open + 1..close)?.to_vec(),
+        state: *rest.first()?.as_bytes().first()?,
+        parent: number(1)?,
+        group: number(2)?,
+        session: number(3)?,
+        terminal: number(4)?,
+        start_time: rest.get(19)?.parse().ok()?,
+    })
+}
+
+/// The real user of process `pid`. Not the owner of its `/proc` directory, which is root for a non-dumpable one.
+pub fn user(pid: Pid) -> io::Result<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_pid()))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    let user = line.and_then(|ids| ids.split_ascii_whitespace().next()?.parse().ok());
+    user.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+}
+
+/// A pass over all processes.
+#[derive(Debug, Default)]
+pub struct Snapshot {
+    /// Every process that could be read, in ascending pid order.
+    pub processes: Vec<Stat>,
+    /// Whether one vanished while it was read, so that a child of it may have been missed.
+    pub incomplete: bool,
+}
+
+/// Reads the facts of all processes once.
+pub fn snapshot() -> io::Result<Snapshot> {
+    let mut snapshot = Snapshot::default();
+    for entry in std::fs::read_dir("/proc")? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if !name.to_str().is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit())) {
+            continue;
+        }
+        match read_stat(&entry.path().join("stat")) {
+            Ok(stat) => snapshot.processes.push(stat),
+            Err(_) => snapshot.incomplete = true,
+        }
+    }
+    Ok(snapshot)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_parentheses_and_blanks_does_not_shift_the_fields() {
+        let text = b"42 (a) b (c) S 1 40 39 34816 41 4194304 0 0 0 0 0 0 0 0 20 0 1 0 777 0 0";
+        let stat = parse_stat(text).unwrap();
+        assert_eq!((stat.pid, &stat.name[..], stat.state), (42, &b"a) b (c"[..], b'S'));
+        assert_eq!((stat.parent, stat.group, stat.session, stat.terminal), (1, 40, 39, 34816));
+        assert_eq!(stat.start_time, 777);
+        assert_eq!(parse_stat(b"42 (x"), None);
+    }
+
+    #[test]
+    fn this_process_is_in_the_snapshot_with_its_user() {
+        let own = rustix::process::getpid();
+        let snapshot = snapshot().unwrap();
+        assert!(snapshot.processes.iter().any(|stat| stat.pid == own.as_raw_pid()));
+        assert_eq!(user(own).unwrap(), rustix::process::getuid().as_raw());
+    }
+}

@@ -1,0 +1,126 @@
+//! Pseudo-terminals.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::process::Pid;
+use rustix::pty::OpenptFlags;
+use rustix::termios::{InputModes, OptionalActions, Winsize};
+
+use crate::session;
+
+/// The far end of a pseudo-terminal, ours. When it is closed, its session is hung up (SIGHUP to leader and foreground).
+#[derive(Debug)]
+pub struct Terminal {
+    master: OwnedFd,
+    device: u64,
+}
+
+/// Why the foreground group was not signalled.
+#[derive(Debug, thiserror::Error)]
+pub enum ForegroundError {
+    /// There is none, or nobody of the session is in it.
+    #[error("cannot resolve foreground process group")]
+    Unresolved,
+    /// SIGKILL at the terminal's own top process is refused: that is termination's business.
+    #[error("refusing to send SIGKILL to the terminal's own shell")]
+    OwnShell,
+    /// The kernel refused.
+    #[error("cannot signal the foreground process group: {0}")]
+    Refused(#[source] io::Error),
+}
+
+impl Terminal {
+    /// A new terminal of `rows` × `columns` with the kernel's default modes plus UTF-8 line editing, and its near end for a
+    /// program. Both descriptors are close-on-exec; the far end does not block.
+    pub fn open(rows: u16, columns: u16) -> io::Result<(Self, OwnedFd)> {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let master = rustix::pty::openpt(flags)?;
+        rustix::pty::unlockpt(&master)?;
+        let near = Self::open_near(&master, flags)?;
+        let mut modes = rustix::termios::tcgetattr(&near)?;
+        modes.input_modes |= InputModes::IUTF8;
+        rustix::termios::tcsetattr(&near, OptionalActions::Now, &modes)?;
+        crate::stdio::set_nonblocking(&master)?;
+        let device = rustix::fs::fstat(&near)?.st_rdev;
+        let terminal = Self { master, device };
+        terminal.resize(rows, columns)?;
+        Ok((terminal, near))
+    }
+
+    fn open_near(master: &OwnedFd, flags: OpenptFlags) -> io::Result<OwnedFd> {
+        // By the far end itself where the kernel can (4.13): no path, so no question of which /dev/pts.
+        match rustix::pty::ioctl_tiocgptpeer(master, flags) {
+            Ok(near) => Ok(near),
+            Err(Errno::NOTTY | Errno::INVAL) => {
+                let path = rustix::pty::ptsname(master, Vec::new())?;
+                let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::CLOEXEC;
+                Ok(rustix::fs::open(path, flags, rustix::fs::Mode::empty())?)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Device number of the near end, as `stat` gives it.
+    pub fn device(&self) -> u64 {
+        self.device
+    }
+
+    /// Changes the size; the foreground group gets SIGWINCH from the kernel when it differs.
+    pub fn resize(&self, rows: u16, columns: u16) -> io::Result<()> {
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        Ok(rustix::termios::tcsetwinsize(&self.master, size)?)
+    }
+
+    /// Reads output. `Ok(0)` is the end: the kernel's `EIO` once every near end is closed is no failure.
+    pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match rustix::io::retry_on_intr(|| rustix::io::read(&self.master, &mut *buffer)) {
+            Ok(count) => Ok(count),
+            Err(Errno::IO) => Ok(0),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Writes input; may take a part only, or nothing (`WouldBlock`).
+    pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(rustix::io::retry_on_intr(|| rustix::io::write(&self.master, bytes))?)
+    }
+
+    /// The foreground process group, if there is one.
+    pub fn foreground(&self) -> Option<Pid> {
+        let mut group: libc::pid_t = 0;
+        // SAFETY: TIOCGPGRP fills one number. Not the wrapper: the kernel's 0 (none) is no error here.
+        let result =
+            unsafe { libc::ioctl(std::os::fd::AsRawFd::as_raw_fd(&self.master), libc::TIOCGPGRP, &raw mut group) };
+        if result == 0 && group > 0 { Pid::from_raw(group) } else { None }
+    }
+
+    /// Sends `signal` to exactly the foreground group of the session led by `leader` (unreaped); gives the group's id.
+    pub fn signal_foreground(&self, leader: Pid, signal: i32) -> Result<Pid, ForegroundError> {
+        let group = self.foreground().ok_or(ForegroundError::Unresolved)?;
+        if signal == libc::SIGKILL && group == leader {
+            return Err(ForegroundError::OwnShell);
+        }
+        let members = session::members(leader).map_err(ForegroundError::Refused)?;
+        if !members.iter().any(|member| member.stat.group == group.as_raw_pid()) {
+            return Err(ForegroundError::Unresolved);
+        }
+        // A living member of the session, held open above, is in that group: the number is not anybody else's.
+        // SAFETY: `group` is ≥ 1, and 1 leads no group of our session, so this is never kill(-1).
+        match unsafe { libc::kill(-group.as_raw_pid(), signal) } {
+            0 => Ok(group),
+            _ => Err(ForegroundError::Refused(io::Error::last_os_error())),
+        }
+    }
+}
+
+impl AsFd for Terminal {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.master.as_fd()
+    }
+}
+
+#[cfg(test)]
+#[path = "pty_tests.rs"]
+mod tests;

@@ -1,0 +1,170 @@
+//! Tests of terminals and of "does it wait for input".
+
+use super::*;
+use crate::environment::Environment;
+use crate::spawn::spawn;
+use crate::testing::{Fixture, image, wait_for};
+use crate::waiting::input_waiting;
+
+struct Session {
+    terminal: Terminal,
+    program: Fixture,
+}
+
+impl Session {
+    fn start(argv: &[&str]) -> Self {
+        let (terminal, near) = Terminal::open(40, 120).unwrap();
+        let mut environment = Environment::of_this_process();
+        environment.set(b"TERM", b"xterm");
+        let stdio = [near.as_fd(); 3];
+        let started = spawn(image(argv, &environment, None), stdio, true, &crate::Settings::default()).unwrap();
+        Self { terminal, program: Fixture { pid: started.pid, pidfd: started.pidfd } }
+    }
+
+    /// Reads until `wanted` is in the text or the output ended.
+    fn read_until(&self, wanted: &str) -> String {
+        let mut text = Vec::new();
+        wait_for(wanted, || {
+            let mut buffer = [0; 4096];
+            match self.terminal.read(&mut buffer) {
+                Ok(0) => true,
+                Ok(count) => {
+                    text.extend_from_slice(&buffer[..count]);
+                    String::from_utf8_lossy(&text).contains(wanted)
+                }
+                Err(error) => {
+                    assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+                    false
+                }
+            }
+        });
+        String::from_utf8(text).unwrap()
+    }
+
+    fn is_waiting(&self) -> bool {
+        let group = self.terminal.foreground();
+        group.is_some_and(|group| input_waiting(self.program.pid, group, self.terminal.device()))
+    }
+
+    fn expect_waiting(&self, what: &str) {
+        wait_for(what, || self.is_waiting());
+    }
+}
+
+#[test]
+fn c50_the_size_is_there_from_the_first_read_and_changes() {
+    let session =
+        Session::start(&["/bin/sh", "-c", "trap 'stty size; exit' WINCH; stty size; while :; do sleep 0.05; done"]);
+    assert_eq!(session.read_until("\n"), "40 120\r\n");
+    session.terminal.resize(50, 100).unwrap();
+    assert_eq!(session.read_until("\n"), "50 100\r\n");
+}
+
+#[test]
+fn c50_the_program_leads_the_session_and_owns_the_terminal() {
+    let script = "echo hello >/dev/tty; ps -o sid= -p $$ | tr -d ' '; echo $$; exit 3";
+    let session = Session::start(&["/bin/sh", "-c", script]);
+    let pid = session.program.pid.as_raw_pid();
+    assert_eq!(session.read_until("no such text"), format!("hello\r\n{pid}\r\n{pid}\r\n"));
+    assert_eq!(session.program.join(), crate::exit::Exit::Code(3));
+}
+
+#[test]
+fn output_of_more_than_a_page_arrives_whole_before_the_end() {
+    for _ in 0..20 {
+        let session = Session::start(&["/bin/echo", "-n", &"hello".repeat(4096)]);
+        assert_eq!(session.read_until("no such text").len(), 20480);
+    }
+}
+
+#[test]
+fn c53_a_signal_reaches_exactly_the_foreground_group() {
+    let session = Session::start(&["/bin/bash", "--norc", "--noprofile", "-i"]);
+    session.terminal.write(b"PS1=; sleep 60; echo status=$?\n").unwrap();
+    wait_for("the job in front", || session.terminal.foreground().is_some_and(|group| group != session.program.pid));
+    let group = session.terminal.foreground().unwrap();
+    assert_eq!(session.terminal.signal_foreground(session.program.pid, libc::SIGINT).unwrap(), group);
+    // bash drops the rest of a line whose job was interrupted; the shell itself lives on.
+    session.terminal.write(b"sleep 60 || echo status=$?\n").unwrap();
+    wait_for("the next job in front", || {
+        session.terminal.foreground().is_some_and(|next| next != session.program.pid && next != group)
+    });
+    session.terminal.signal_foreground(session.program.pid, libc::SIGKILL).unwrap();
+    session.read_until("status=137");
+    wait_for("the shell in front", || session.terminal.foreground() == Some(session.program.pid));
+    let error = session.terminal.signal_foreground(session.program.pid, libc::SIGKILL).unwrap_err();
+    assert!(matches!(error, ForegroundError::OwnShell));
+}
+
+#[test]
+fn c54_closing_our_end_hangs_the_session_up() {
+    let session = Session::start(&["/bin/sh", "-c", "sleep 60"]);
+    let Session { terminal, program } = session;
+    drop(terminal);
+    assert_eq!(program.join(), crate::exit::Exit::Signal { number: libc::SIGHUP, core: false });
+}
+
+#[test]
+fn c52_a_blocking_read_waits_and_sleeping_does_not() {
+    let session = Session::start(&["/bin/sh", "-c", "read x; echo got; sleep 60"]);
+    session.expect_waiting("a waiting read");
+    session.terminal.write(b"x\n").unwrap();
+    session.read_until("got");
+    wait_for("sleep", || !session.is_waiting());
+}
+
+#[test]
+fn c52_a_read_of_dev_tty_waits() {
+    Session::start(&["/bin/sh", "-c", "exec cat </dev/tty"]).expect_waiting("a read of /dev/tty");
+}
+
+#[test]
+fn c52_a_read_of_something_else_does_not_wait() {
+    let session = Session::start(&["/bin/sh", "-c", "echo up; sleep 60 | cat >/dev/null"]);
+    session.read_until("up");
+    for _ in 0..20 {
+        assert!(!session.is_waiting());
+    }
+}
+
+#[test]
+fn c52_poll_select_and_epoll_wait_for_input() {
+    let calls = [
+        "p=select.poll(); p.register(0,select.POLLIN); p.poll()",
+        "p=select.poll(); p.register(0,select.POLLIN); p.poll(60000)",
+        "select.select([0],[],[])",
+        "select.select([0],[],[],60)",
+        "p=select.epoll(); p.register(0,select.EPOLLIN); p.poll()",
+        "threading.Thread(target=lambda: os.read(0,1)).start()",
+    ];
+    for call in calls {
+        let session =
+            Session::start(&["/usr/bin/env", "python3", "-c", &format!("import os,select,threading,time\n{call}")]);
+        session.expect_waiting(call);
+    }
+}
+
+#[test]
+fn c52_poll_for_output_or_for_another_file_does_not_wait_for_input() {
+    let calls = [
+        "r,w=os.pipe(); p=select.poll(); p.register(r,select.POLLIN); print('up',flush=True); p.poll()",
+        "r,w=os.pipe(); print('up',flush=True); select.select([r],[],[])",
+        "r,w=os.pipe(); p=select.epoll(); p.register(r,select.EPOLLIN); print('up',flush=True); p.poll()",
+        "p=select.epoll(); p.register(0,0); print('up',flush=True); p.poll()",
+    ];
+    for call in calls {
+        let session = Session::start(&["/usr/bin/env", "python3", "-c", &format!("import os,select\n{call}")]);
+        session.read_until("up");
+        wait_for("its sleep", || crate::procfs::stat(session.program.pid).unwrap().state == b'S');
+        assert!(!session.is_waiting(), "{call}");
+    }
+}
+
+#[test]
+fn c52_a_stopped_reader_does_not_wait() {
+    let session = Session::start(&["/bin/cat"]);
+    session.expect_waiting("cat");
+    rustix::process::kill_process(session.program.pid, rustix::process::Signal::STOP).unwrap();
+    wait_for("the stop", || crate::procfs::stat(session.program.pid).unwrap().state == b'T');
+    assert!(!session.is_waiting());
+}

@@ -1,0 +1,168 @@
+//! Signals to a whole session, bound to identity (C30, C33).
+//!
+//! The leader's own group is signalled as a group, atomically: its number is pinned by the unreaped leader. Members in other
+//! groups are signalled one by one through descriptors that were confirmed to be theirs, because a group's number is pinned
+//! by nothing once its last member has gone.
+
+use std::collections::HashSet;
+use std::io;
+
+use rustix::process::Pid;
+
+use crate::session::{self, Member};
+
+/// How often new members are looked for after a signal.
+const ROUNDS: usize = 16;
+
+/// A member that we may not signal: it belongs to another user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Denied {
+    /// Process id.
+    pub pid: i32,
+    /// Real user id; `u32::MAX` when it is not known.
+    pub uid: u32,
+    /// Start time in clock ticks since boot.
+    pub start_time: u64,
+}
+
+/// What a signal to a session met.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Members that were alive in the last pass, reached or not.
+    pub living: usize,
+    /// Members that refused, each once.
+    pub denied: Vec<Denied>,
+}
+
+/// SIGTERM to every member of every group, then SIGCONT so that stopped ones can act on it.
+///
+/// `leader` must be an unreaped child of ours. Looks for new members until a pass finds none.
+pub fn ask(leader: Pid) -> io::Result<Outcome> {
+    signal_each_once(leader, &[libc::SIGTERM, libc::SIGCONT])
+}
+
+/// SIGKILL to every member, again and again until a pass finds none alive, or only members that refuse.
+///
+/// The members may still be on their way out when this returns; `living` counts those of the last pass.
+pub fn kill(leader: Pid) -> io::Result<Outcome> {
+    signal_each_once(leader, &[libc::SIGKILL])
+}
+
+fn signal_each_once(leader: Pid, signals: &[i32]) -> io::Result<Outcome> {
+    for &signal in signals {
+        signal_group(leader, signal);
+    }
+    let mut seen: HashSet<(i32, u64)> = HashSet::new();
+    let mut outcome = Outcome::default();
+    for _ in 0..ROUNDS {
+        let members = session::members(leader)?;
+        outcome.living = members.len();
+        let mut fresh = false;
+        for member in &members {
+            let is_new = seen.insert((member.stat.pid, member.stat.start_time));
+            fresh |= is_new;
+            if is_new && let Some(denied) = signal_member(member, leader, signals) {
+                outcome.denied.push(denied);
+            }
+        }
+        if !fresh {
+            break;
+        }
+    }
+    Ok(outcome)
+}
+
+fn signal_group(leader: Pid, signal: i32) {
+    // ESRCH and EPERM are told by the members themselves.
+    // SAFETY: a group id ≥ 2, pinned by our unreaped child, so this can never become kill(-1).
+    unsafe { libc::kill(-leader.as_raw_pid(), signal) };
+}
+
+fn signal_member(member: &Member, leader: Pid, signals: &[i32]) -> Option<Denied> {
+    // Its group had the signal already; only SIGKILL is repeated, and who may not be signalled must be noticed.
+    let in_leaders_group = member.stat.group == leader.as_raw_pid();
+    let signals: &[i32] = if in_leaders_group && signals[0] != libc::SIGKILL { &[0] } else { signals };
+    for &signal in signals {
+        if member.pidfd.send(signal).is_err_and(|error| error.raw_os_error() == Some(libc::EPERM)) {
+            let uid = Pid::from_raw(member.stat.pid).and_then(|pid| crate::procfs::user(pid).ok());
+            let uid = uid.unwrap_or(u32::MAX);
+            return Some(Denied { pid: member.stat.pid, uid, start_time: member.stat.start_time });
+        }
+    }
+    None
+}
+
+/// Sends SIGKILL to process `pid` if it is the one that started at `start_time`. `ESRCH` when it is not.
+pub fn kill_exactly(pid: Pid, start_time: u64) -> io::Result<()> {
+    let pidfd = crate::pidfd::PidFd::open(pid)?;
+    if crate::procfs::stat(pid)?.start_time != start_time {
+        return Err(io::Error::from_raw_os_error(libc::ESRCH));
+    }
+    pidfd.send(libc::SIGKILL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Fixture, in_own_pid_namespace};
+
+    fn gone(leader: &Fixture) -> bool {
+        session::members(leader.pid).unwrap().is_empty()
+    }
+
+    #[test]
+    fn c30_every_group_of_the_session_is_asked_and_stopped_ones_are_woken() {
+        let leader = Fixture::shell("set -m; sleep 60 & sleep 61 & kill -STOP $!; timeout 60 sleep 62; true");
+        leader.wait_for("five members", || session::members(leader.pid).unwrap().len() == 5);
+        ask(leader.pid).unwrap();
+        leader.wait_for("an empty session", || gone(&leader));
+    }
+
+    #[test]
+    fn c30_members_that_ignore_sigterm_are_killed_in_every_group() {
+        let leader = Fixture::shell("set -m; trap '' TERM; sleep 60 & (sleep 61; sleep 62) & sleep 63");
+        leader.wait_for("five members", || session::members(leader.pid).unwrap().len() == 5);
+        ask(leader.pid).unwrap();
+        assert_eq!(session::members(leader.pid).unwrap().len(), 5);
+        let outcome = kill(leader.pid).unwrap();
+        assert_eq!(outcome.denied, []);
+        leader.wait_for("an empty session", || gone(&leader));
+    }
+
+    #[test]
+    fn c30_a_program_that_keeps_forking_is_killed() {
+        let leader = Fixture::shell("trap '' TERM; f() { sleep 0.01; f & }; set -m; f; sleep 60");
+        leader.wait_for("a member", || !gone(&leader));
+        leader.wait_for("an empty session", || {
+            kill(leader.pid).unwrap();
+            gone(&leader)
+        });
+    }
+
+    #[test]
+    fn c30_a_member_of_another_user_is_named() {
+        if !in_own_pid_namespace("terminate::tests::c30_a_member_of_another_user_is_named") {
+            return;
+        }
+        // The member is root's; the one that signals is not.
+        let leader = Fixture::shell("sleep 60");
+        leader.wait_for("two members or one", || !gone(&leader));
+        let member = session::members(leader.pid).unwrap().remove(0);
+        // SAFETY: changes this thread's ids only (the raw call), and the namespace ends with this test.
+        unsafe { libc::syscall(libc::SYS_setresuid, 1001, 1001, 1001) };
+        let denied = signal_member(&member, leader.pid, &[libc::SIGKILL]).unwrap();
+        assert_eq!((denied.pid, denied.uid), (member.stat.pid, 0));
+        assert_eq!(denied.start_time, member.stat.start_time);
+    }
+
+    #[test]
+    fn c33_a_kill_by_pid_and_start_time_reaches_only_that_process() {
+        let child = Fixture::shell("sleep 60");
+        let start_time = crate::procfs::stat(child.pid).unwrap().start_time;
+        let error = kill_exactly(child.pid, start_time + 1).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ESRCH));
+        assert!(!gone(&child));
+        kill_exactly(child.pid, start_time).unwrap();
+        child.wait_until_ended();
+    }
+}
