@@ -56,7 +56,9 @@ impl Envd {
     pub fn with_answer_timeout(facts: SandboxFacts, answer_timeout: Duration) -> Result<Self, Error> {
         let base = parse_base(&facts.envd_url)?;
         let (lanes, headers) = (Lanes::new(&base)?, sandbox_headers(&facts)?);
-        Ok(Self { inner: Arc::new(Inner { facts, base, headers, lanes, json: AtomicBool::new(false), answer_timeout }) })
+        Ok(Self {
+            inner: Arc::new(Inner { facts, base, headers, lanes, json: AtomicBool::new(false), answer_timeout }),
+        })
     }
 
     /// What this client was made from.
@@ -67,6 +69,12 @@ impl Envd {
     /// Whether messages go as JSON, because the daemon refused binary ones.
     pub fn speaks_json(&self) -> bool {
         self.inner.json.load(Ordering::Relaxed)
+    }
+
+    /// As if the daemon had refused binary messages.
+    #[cfg(test)]
+    pub(crate) fn force_json(&self) {
+        self.inner.json.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn base(&self) -> &Url {

@@ -80,7 +80,8 @@ impl ControlPlane {
             segments.push(sandbox_id);
         }
         let exchange = async {
-            let answer = self.http.get(url).headers(self.headers.clone()).send().await.map_err(|error| transport(&error))?;
+            let answer =
+                self.http.get(url).headers(self.headers.clone()).send().await.map_err(|error| transport(&error))?;
             let status = answer.status();
             Ok((status, answer.bytes().await.map_err(|error| transport(&error))?))
         };

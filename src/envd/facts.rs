@@ -31,7 +31,9 @@ impl SandboxFacts {
     pub fn start_user(&self) -> Option<&str> {
         match &self.user {
             Some(user) => Some(user),
-            None => Version::parse(&self.envd_version).is_some_and(|version| version < Version(0, 4, 0)).then_some("user"),
+            None => {
+                Version::parse(&self.envd_version).is_some_and(|version| version < Version(0, 4, 0)).then_some("user")
+            }
         }
     }
 
@@ -80,7 +82,9 @@ mod tests {
     #[test]
     fn only_a_daemon_without_a_default_user_is_told_one() {
         let mut facts = test_facts(String::new());
-        for (version, user) in [("0.3.9", Some("user")), ("0.2.0", Some("user")), ("0.4.0", None), ("0.6.4-sandlock", None), ("", None)] {
+        for (version, user) in
+            [("0.3.9", Some("user")), ("0.2.0", Some("user")), ("0.4.0", None), ("0.6.4-sandlock", None), ("", None)]
+        {
             facts.envd_version = version.into();
             assert_eq!(facts.start_user(), user, "{version}");
         }

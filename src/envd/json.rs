@@ -101,8 +101,14 @@ mod tests {
 
     #[test]
     fn an_exit_code_of_zero_may_be_absent_null_a_number_or_a_text() {
-        for code in ["", r#""exitCode":null,"#, r#""exitCode":0,"#, r#""exitCode":"0","#, r#""exit_code":0,"error":null,"#] {
-            assert_eq!(end(&format!(r#"{{"event":{{"end":{{{code}"exited":true,"status":"exit status 0"}}}}}}"#)), (0, true), "{code}");
+        for code in
+            ["", r#""exitCode":null,"#, r#""exitCode":0,"#, r#""exitCode":"0","#, r#""exit_code":0,"error":null,"#]
+        {
+            assert_eq!(
+                end(&format!(r#"{{"event":{{"end":{{{code}"exited":true,"status":"exit status 0"}}}}}}"#)),
+                (0, true),
+                "{code}"
+            );
         }
         assert_eq!(end(r#"{"event":{"end":{"exitCode":-1,"status":"signal: killed","future":[1]}}}"#), (-1, false));
     }

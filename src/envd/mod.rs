@@ -28,6 +28,8 @@ mod version;
 mod real_daemon_tests;
 #[cfg(test)]
 pub(crate) mod test_server;
+#[cfg(test)]
+mod wire_tests;
 
 pub use self::{
     client::Envd,

@@ -42,7 +42,12 @@ impl Envd {
     /// [`Error`]; [`Error::Timeout`] when the first event does not come.
     pub async fn start(&self, start: Start) -> Result<Started, Error> {
         let message = StartRequest {
-            process: Some(ProcessConfig { cmd: start.cmd, args: start.args, envs: start.envs.into_iter().collect(), cwd: start.cwd }),
+            process: Some(ProcessConfig {
+                cmd: start.cmd,
+                args: start.args,
+                envs: start.envs.into_iter().collect(),
+                cwd: start.cwd,
+            }),
             pty: None,
             tag: None,
             stdin: Some(true),
@@ -74,6 +79,7 @@ impl Envd {
             }
         }
         let service = self.service(&self.lanes().down, codec);
-        Ok(with_client!(process::process_client::ProcessClient, service, client => client.start(request).await)?.into_inner())
+        Ok(with_client!(process::process_client::ProcessClient, service, client => client.start(request).await)?
+            .into_inner())
     }
 }

@@ -48,7 +48,9 @@ impl Future for InputOutcome {
 
     fn poll(mut self: std::pin::Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> std::task::Poll<Self::Output> {
         std::pin::Pin::new(&mut self.0).poll(cx).map(|outcome| {
-            outcome.unwrap_or_else(|_| Err(Error::Transport { unsent: false, message: "the input stream was dropped".into() }))
+            outcome.unwrap_or_else(|_| {
+                Err(Error::Transport { unsent: false, message: "the input stream was dropped".into() })
+            })
         })
     }
 }

@@ -65,9 +65,8 @@ mod tests {
     use super::*;
 
     fn from(pairs: &[(&str, &str)]) -> UrlSettings {
-        UrlSettings::default().or_environment(|name| {
-            pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
-        })
+        UrlSettings::default()
+            .or_environment(|name| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
     }
 
     #[test]
@@ -90,7 +89,8 @@ mod tests {
         let all = [("E2B_DEBUG", "TRUE"), ("E2B_DOMAIN", "x.y")];
         assert_eq!(api_url(&from(&all)), "http://localhost:3000");
         assert_eq!(envd_url(&from(&all), "i1", Some("x.y")), "http://localhost:49983");
-        let urls = [("E2B_API_URL", "http://127.0.0.1:1"), ("E2B_SANDBOX_URL", "http://127.0.0.1:2/p"), ("E2B_DEBUG", "true")];
+        let urls =
+            [("E2B_API_URL", "http://127.0.0.1:1"), ("E2B_SANDBOX_URL", "http://127.0.0.1:2/p"), ("E2B_DEBUG", "true")];
         assert_eq!(api_url(&from(&urls)), "http://127.0.0.1:1");
         assert_eq!(envd_url(&from(&urls), "i1", None), "http://127.0.0.1:2/p");
     }

@@ -49,7 +49,9 @@ struct WireError {
 
 /// What the payload of an end frame says.
 pub(super) fn of_end_frame(payload: &[u8]) -> Result<(), Status> {
-    let end: EndStream = serde_json::from_slice(payload)
+    // By way of a map: serde would take an array for a struct as well.
+    let end: EndStream = serde_json::from_slice::<serde_json::Map<_, _>>(payload)
+        .and_then(|members| serde_json::from_value(members.into()))
         .map_err(|error| Cause::Protocol.status(Code::Internal, format!("unreadable end frame: {error}")))?;
     match end.error {
         None => Ok(()),
@@ -113,7 +115,8 @@ mod tests {
 
     #[test]
     fn an_end_frame_with_an_error_keeps_its_code_and_text() {
-        let status = of_end_frame(br#"{"error":{"code":"not_found","message":"no process 7","details":[{}]}}"#).unwrap_err();
+        let status =
+            of_end_frame(br#"{"error":{"code":"not_found","message":"no process 7","details":[{}]}}"#).unwrap_err();
         assert!(matches!(status.into(), Error::NotFound(text) if text == "no process 7"));
     }
 
@@ -138,7 +141,9 @@ mod tests {
 
     #[test]
     fn a_401_is_typed_with_either_body() {
-        assert!(matches!(http(401, r#"{"code":401,"message":"unauthorized"}"#), Error::Unauthorized(text) if text == "unauthorized"));
+        assert!(
+            matches!(http(401, r#"{"code":401,"message":"unauthorized"}"#), Error::Unauthorized(text) if text == "unauthorized")
+        );
         assert!(matches!(http(401, r#"{"code":"unauthenticated"}"#), Error::Unauthorized(_)));
     }
 

@@ -16,7 +16,9 @@ impl Kind {
     pub(super) fn of(path: &str) -> Option<Self> {
         let (service, method) = path.strip_prefix('/')?.split_once('/')?;
         match (service, method) {
-            ("process.Process", "Start" | "Connect") | ("filesystem.Filesystem", "WatchDir") => Some(Self::ServerStream),
+            ("process.Process", "Start" | "Connect") | ("filesystem.Filesystem", "WatchDir") => {
+                Some(Self::ServerStream)
+            }
             ("process.Process", "StreamInput") => Some(Self::ClientStream),
             ("process.Process" | "filesystem.Filesystem", _) => Some(Self::Unary),
             _ => None,

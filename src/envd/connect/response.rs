@@ -33,7 +33,11 @@ impl ResponseBody {
 
     /// A streamed answer.
     pub(super) fn stream(body: reqwest::Body) -> Self {
-        Self::Stream(Envelopes { body, chunk: Bytes::new(), state: State::Header { bytes: [0; envelope::LEN], have: 0 } })
+        Self::Stream(Envelopes {
+            body,
+            chunk: Bytes::new(),
+            state: State::Header { bytes: [0; envelope::LEN], have: 0 },
+        })
     }
 }
 
@@ -157,7 +161,9 @@ impl Envelopes {
                     if *have == envelope::LEN {
                         let left = envelope::length(*bytes);
                         if left > MAX_MESSAGE {
-                            return Err(protocol(format!("a message of {left} bytes; at most {MAX_MESSAGE} are taken")));
+                            return Err(protocol(format!(
+                                "a message of {left} bytes; at most {MAX_MESSAGE} are taken"
+                            )));
                         }
                         self.state = State::message(left);
                     }
