@@ -1,0 +1,315 @@
+//! What was sent and is not acknowledged, and how much of that there may be.
+//!
+//! Acknowledgements are the only way to notice loss, so everything numbered is kept until then. How much
+//! may be under way follows the measured rate and delay: enough to fill the line, little enough that a
+//! short answer does not queue behind megabytes on a slow one. The estimate is the one of BBR: the best
+//! delivery rate of late times the smallest delay, with some slack for what batches acknowledgements.
+
+use std::{collections::VecDeque, time::Duration};
+
+use bytes::Bytes;
+
+use crate::time::Time;
+
+/// What may always be under way, in bytes.
+pub const CAP_MIN: u64 = 64 * 1024;
+/// The most that may be under way, and so the most that is kept, in bytes.
+pub const CAP_MAX: u64 = 8 * 1024 * 1024;
+/// What control messages may have beyond the cap, in bytes.
+pub const CONTROL_RESERVE: u64 = 1024 * 1024;
+
+/// Delay that is not the line's: scheduling, delayed acknowledgements, the daemon's own batches.
+const SLACK: Duration = Duration::from_millis(10);
+/// How long a best rate counts at least.
+const RATE_MEMORY: Duration = Duration::from_millis(500);
+
+#[derive(Debug)]
+struct Chunk {
+    offset: u64,
+    bytes: Bytes,
+    sent: Option<Sent>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    at: Time,
+    delivered: u64,
+    delivered_at: Time,
+    /// The sender had nothing more to send, so the rate seen is its own, not the line's.
+    short: bool,
+}
+
+/// The sending half of a link.
+#[derive(Debug)]
+pub struct Flight {
+    chunks: VecDeque<Chunk>,
+    /// Chunks before this one were sent on the present attachment.
+    cursor: usize,
+    next: u64,
+    acked: u64,
+    /// Everything before was sent on the present attachment.
+    sent: u64,
+    floor: u64,
+    rate: Rate,
+}
+
+/// An acknowledgement of what was never sent on this attachment, or an offset within a frame's past.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadOffset;
+
+impl Flight {
+    /// A flight whose next byte is at `offset`.
+    #[must_use]
+    pub fn new(offset: u64) -> Self {
+        Self {
+            chunks: VecDeque::new(),
+            cursor: 0,
+            next: offset,
+            acked: offset,
+            sent: offset,
+            floor: CAP_MIN,
+            rate: Rate::default(),
+        }
+    }
+
+    /// Lets at least `bytes` be under way: what a peer that acknowledges by so many needs.
+    pub fn set_floor(&mut self, bytes: u64) {
+        self.floor = bytes.clamp(CAP_MIN, CAP_MAX);
+    }
+
+    /// Offset of the next new byte.
+    #[must_use]
+    pub fn next_offset(&self) -> u64 {
+        self.next
+    }
+
+    /// Everything before is in the peer's memory.
+    #[must_use]
+    pub fn acked(&self) -> u64 {
+        self.acked
+    }
+
+    /// Bytes under way on this attachment.
+    #[must_use]
+    pub fn in_flight(&self) -> u64 {
+        self.sent - self.acked.min(self.sent)
+    }
+
+    /// How many bytes may be under way.
+    #[must_use]
+    pub fn cap(&self) -> u64 {
+        self.rate.cap().clamp(self.floor, CAP_MAX)
+    }
+
+    /// Smallest delay seen on this attachment.
+    #[must_use]
+    pub fn min_rtt(&self) -> Option<Duration> {
+        self.rate.min_rtt
+    }
+
+    /// Whether something must be sent again before anything new.
+    #[must_use]
+    pub fn has_backlog(&self) -> bool {
+        self.cursor < self.chunks.len()
+    }
+
+    /// Numbers new frames. Call only without backlog; they are sent at once.
+    pub fn push(&mut self, now: Time, bytes: Bytes, short: bool) -> u64 {
+        let offset = self.next;
+        self.next += bytes.len() as u64;
+        self.sent = self.next;
+        let sent = Some(self.rate.sent(now, short));
+        self.chunks.push_back(Chunk { offset, bytes, sent });
+        self.cursor = self.chunks.len();
+        offset
+    }
+
+    /// What to send again next, with its offset.
+    pub fn resend(&mut self, now: Time) -> Option<(u64, Bytes)> {
+        let stamp = self.rate.sent(now, false);
+        let chunk = self.chunks.get_mut(self.cursor)?;
+        self.cursor += 1;
+        chunk.sent = Some(stamp);
+        self.sent = chunk.offset + chunk.bytes.len() as u64;
+        Some((chunk.offset, chunk.bytes.clone()))
+    }
+
+    /// The peer has everything before `offset`, and held that word back for `delay`.
+    ///
+    /// # Errors
+    /// [`BadOffset`] when that was never sent.
+    pub fn acknowledge(&mut self, now: Time, offset: u64, delay: Duration) -> Result<(), BadOffset> {
+        if offset > self.next {
+            return Err(BadOffset);
+        }
+        if offset <= self.acked {
+            return Ok(());
+        }
+        self.rate.delivered(now, offset - self.acked);
+        self.acked = offset;
+        let mut newest = None;
+        while let Some(chunk) = self.chunks.front() {
+            if chunk.offset + chunk.bytes.len() as u64 > offset {
+                break;
+            }
+            newest = chunk.sent.or(newest);
+            self.chunks.pop_front();
+            self.cursor = self.cursor.saturating_sub(1);
+        }
+        if let Some(sent) = newest {
+            self.rate.sample(now, sent, delay);
+        }
+        Ok(())
+    }
+
+    /// A host that kept nothing goes on where its predecessor stopped: the next new byte is at `offset`.
+    ///
+    /// # Errors
+    /// [`BadOffset`] when something was sent already.
+    pub fn rebase(&mut self, offset: u64) -> Result<(), BadOffset> {
+        if self.next != 0 {
+            return Err(BadOffset);
+        }
+        (self.next, self.acked, self.sent) = (offset, offset, offset);
+        Ok(())
+    }
+
+    /// A new attachment: the peer has everything before `offset`, the rest goes again.
+    ///
+    /// # Errors
+    /// [`BadOffset`] when `offset` was never sent, or is no longer kept.
+    pub fn resume(&mut self, now: Time, offset: u64) -> Result<(), BadOffset> {
+        if offset < self.acked {
+            return Err(BadOffset);
+        }
+        for chunk in &mut self.chunks {
+            // What a lost connection delivered says nothing about the new one's rate.
+            chunk.sent = None;
+        }
+        self.acknowledge(now, offset, Duration::ZERO)?;
+        self.rate = Rate::default();
+        self.cursor = 0;
+        self.sent = self.acked;
+        Ok(())
+    }
+}
+
+/// Delivery rate and delay of one attachment.
+#[derive(Debug, Default)]
+struct Rate {
+    delivered: u64,
+    delivered_at: Time,
+    /// Best rate of the present and of the previous period, in bytes a second.
+    best: [f64; 2],
+    since: Time,
+    min_rtt: Option<Duration>,
+}
+
+impl Rate {
+    fn sent(&mut self, now: Time, short: bool) -> Sent {
+        if self.delivered_at == Time::default() {
+            self.delivered_at = now;
+        }
+        Sent { at: now, delivered: self.delivered, delivered_at: self.delivered_at, short }
+    }
+
+    fn delivered(&mut self, now: Time, bytes: u64) {
+        self.delivered += bytes;
+        self.delivered_at = now;
+    }
+
+    fn sample(&mut self, now: Time, sent: Sent, delay: Duration) {
+        let rtt = now.since(sent.at).saturating_sub(delay).max(Duration::from_micros(1));
+        self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
+        let interval = now.since(sent.delivered_at).max(Duration::from_micros(1));
+        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+        let rate = (self.delivered - sent.delivered) as f64 / interval.as_secs_f64();
+        // A sender with little to say must not make the line look slow: its samples can only raise.
+        if !sent.short && now.since(self.since) > RATE_MEMORY.max(rtt * 10) {
+            self.best = [0.0, self.best[0]];
+            self.since = now;
+        }
+        self.best[0] = self.best[0].max(rate);
+    }
+
+    fn cap(&self) -> u64 {
+        let Some(rtt) = self.min_rtt else { return 0 };
+        let rate = self.best[0].max(self.best[1]);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; an estimate")]
+        let cap = (rate * (rtt * 2 + SLACK).as_secs_f64()) as u64;
+        cap
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+    use super::*;
+
+    const MS: u64 = 1000;
+
+    /// A line of `rate` bytes a second and `rtt` ms, always full: what does the cap settle at?
+    fn settle(rate: u64, rtt: u64) -> (u64, Duration) {
+        let mut flight = Flight::new(0);
+        let (mut now, mut free_at) = (MS, MS);
+        let mut under_way = VecDeque::new();
+        let mut worst = Duration::ZERO;
+        for step in 0..20_000 {
+            while flight.in_flight() + 16 * 1024 <= flight.cap() {
+                flight.push(Time(now), Bytes::from(vec![0; 16 * 1024]), false);
+                free_at = free_at.max(now) + 16 * 1024 * 1_000_000 / rate;
+                under_way.push_back((free_at + rtt * MS, flight.next_offset(), now));
+            }
+            let Some((at, offset, sent)) = under_way.pop_front() else { break };
+            now = now.max(at);
+            if step > 10_000 {
+                worst = worst.max(Time(now).since(Time(sent)));
+            }
+            flight.acknowledge(Time(now), offset, Duration::ZERO).unwrap();
+        }
+        (flight.cap(), worst)
+    }
+
+    #[test]
+    fn a_slow_line_is_filled_without_a_long_queue() {
+        let (cap, delay) = settle(10 << 20, 50);
+        assert!(cap >= (10 << 20) / 20, "{cap}");
+        // Three round trips for a short answer: one for the command, two here.
+        assert!(delay <= Duration::from_millis(125), "{delay:?}");
+    }
+
+    #[test]
+    fn a_fast_line_is_filled() {
+        let (cap, _) = settle(400 << 20, 1);
+        assert!(cap >= 1 << 20, "{cap}");
+        let (cap, _) = settle(100 << 20, 50);
+        assert!(cap >= 5 << 20, "{cap}");
+    }
+
+    #[test]
+    fn what_is_not_acknowledged_goes_again_from_the_peer_s_offset() {
+        let mut flight = Flight::new(0);
+        for _ in 0..4 {
+            flight.push(Time(1), Bytes::from_static(b"0123456789"), false);
+        }
+        flight.acknowledge(Time(2), 10, Duration::ZERO).unwrap();
+        assert_eq!(flight.in_flight(), 30);
+        flight.resume(Time(3), 20).unwrap();
+        assert!(flight.has_backlog());
+        assert_eq!(flight.in_flight(), 0);
+        assert_eq!(flight.resend(Time(4)).unwrap().0, 20);
+        assert_eq!(flight.in_flight(), 10);
+        assert_eq!(flight.resend(Time(4)).unwrap().0, 30);
+        assert!(flight.resend(Time(4)).is_none());
+        assert_eq!(flight.resume(Time(5), 10), Err(BadOffset));
+        assert_eq!(flight.acknowledge(Time(5), 41, Duration::ZERO), Err(BadOffset));
+    }
+
+    #[test]
+    fn a_resume_within_a_chunk_keeps_the_chunk() {
+        let mut flight = Flight::new(0);
+        flight.push(Time(1), Bytes::from_static(b"0123456789"), false);
+        flight.resume(Time(3), 4).unwrap();
+        assert_eq!(flight.resend(Time(4)).unwrap(), (0, Bytes::from_static(b"0123456789")));
+    }
+}
