@@ -1,0 +1,11 @@
+//! `GET /health`.
+
+use axum::{
+    http::{StatusCode, header::CACHE_CONTROL},
+    response::IntoResponse,
+};
+
+/// 204 as long as the daemon runs; needs no token.
+pub async fn health() -> impl IntoResponse {
+    (StatusCode::NO_CONTENT, [(CACHE_CONTROL, "no-store")])
+}
