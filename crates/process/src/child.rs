@@ -49,6 +49,9 @@ pub struct Settings {
     pub umask: Option<u32>,
     /// Value for `oom_score_adj`; `None` leaves the parent's. Ignored where the kernel refuses it.
     pub oom_score_adj: Option<i16>,
+    /// SIGKILL for the program when the thread that started it ends, so that not even the death of both keepers leaves
+    /// it running. Only for a parent that starts everything from its one main thread; prepared processes only.
+    pub dies_with_parent: bool,
 }
 
 impl Settings {
@@ -112,6 +115,12 @@ pub(crate) fn close_from(first: RawFd) {
 pub(crate) fn make_dumpable() {
     // SAFETY: prctl with numbers only. Async-signal-safe.
     unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0) };
+}
+
+/// Asks the kernel to end this process, and the program that it becomes, when the thread that forked it ends.
+pub(crate) fn die_with_parent() {
+    // SAFETY: prctl with numbers only. Async-signal-safe.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) };
 }
 
 /// Turns this child, already leader of its session, into the program; returns only on failure.

@@ -166,7 +166,7 @@ pub(crate) struct Program {
 pub(crate) unsafe fn relocate(base: *mut u64) -> Program {
     // SAFETY: all indexes come from the image itself, which the caller vouches for; a user address fits 64 bits.
     unsafe {
-        let word = |index: usize| *base.add(index) as usize;
+        let word = |index: usize| *base.add(index).cast::<usize>();
         let table_words = word(header::TABLE_WORDS);
         for index in std::iter::once(header::CWD).chain(header::WORDS..table_words) {
             let slot = base.add(index);

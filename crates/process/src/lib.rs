@@ -6,6 +6,7 @@
 //! * After it ended: [`exit`], [`signals`].
 //! * Beside it: [`spill`], [`limits`].
 #![cfg(target_os = "linux")]
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a failed unwrap fails the test"))]
 
 pub mod account;
 mod child;

@@ -24,6 +24,8 @@ use crate::spawn::BlockedSignals;
 const CONTROL: RawFd = 3;
 /// Image, stdin, stdout, stderr.
 const HANDED: usize = 4;
+const HANDED_BYTES: u32 = 16;
+const _: () = assert!(HANDED_BYTES as usize == HANDED * size_of::<RawFd>());
 /// The child's answer when it has taken its program.
 static TAKEN: u8 = b'T';
 
@@ -170,6 +172,10 @@ fn wait_and_become(control: RawFd, settings: &Settings, oom: &OomText) -> ! {
         libc::dup2(control, CONTROL);
         libc::fcntl(CONTROL, libc::F_SETFD, libc::FD_CLOEXEC);
     }
+    if settings.dies_with_parent {
+        // A parent that has gone already is noticed by the socket's end below.
+        child::die_with_parent();
+    }
     child::close_from(CONTROL + 1);
     // A signal that comes now must end the waiting child, not the program that it becomes later.
     child::empty_mask();
@@ -178,8 +184,8 @@ fn wait_and_become(control: RawFd, settings: &Settings, oom: &OomText) -> ! {
         unsafe { libc::send(CONTROL, (&raw const TAKEN).cast(), 1, libc::MSG_NOSIGNAL) };
         child::make_dumpable();
         let failure = match map(handed[0]) {
-            // SAFETY: the sealed memfd holds an image as the parent made it, mapped privately and writable just now.
             Ok(base) => {
+                // SAFETY: the sealed memfd holds an image as the parent made it, mapped privately and writable just now.
                 let program = unsafe { image::relocate(base) };
                 child::become_program(&program, [handed[1], handed[2], handed[3]], terminal, settings, oom)
             }
@@ -214,7 +220,7 @@ fn receive() -> Option<([RawFd; HANDED], bool)> {
             }
         };
         let first = libc::CMSG_FIRSTHDR(&raw const message);
-        let expected = libc::CMSG_LEN((HANDED * size_of::<RawFd>()) as u32) as usize;
+        let expected = libc::CMSG_LEN(HANDED_BYTES) as usize;
         if received != 1 || first.is_null() || (*first).cmsg_len as usize != expected {
             return None;
         }

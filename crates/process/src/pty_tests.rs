@@ -80,11 +80,12 @@ fn output_of_more_than_a_page_arrives_whole_before_the_end() {
 #[test]
 fn c53_a_signal_reaches_exactly_the_foreground_group() {
     let session = Session::start(&["/bin/bash", "--norc", "--noprofile", "-i"]);
-    session.terminal.write(b"PS1=; sleep 60; echo status=$?\n").unwrap();
+    session.terminal.write(b"PS1=rea''dy; sleep 60; echo status=$?\n").unwrap();
     wait_for("the job in front", || session.terminal.foreground().is_some_and(|group| group != session.program.pid));
     let group = session.terminal.foreground().unwrap();
     assert_eq!(session.terminal.signal_foreground(session.program.pid, libc::SIGINT).unwrap(), group);
     // bash drops the rest of a line whose job was interrupted; the shell itself lives on.
+    session.read_until("ready");
     session.terminal.write(b"sleep 60 || echo status=$?\n").unwrap();
     wait_for("the next job in front", || {
         session.terminal.foreground().is_some_and(|next| next != session.program.pid && next != group)

@@ -96,7 +96,7 @@ mod tests {
                 .iter()
                 .any(|stat| stat.parent == leader.pid.as_raw_pid() && stat.state == b'Z')
         });
-        assert_eq!(count(&leader), 1);
+        leader.wait_for("the parent alone", || count(&leader) == 1);
         rustix::process::kill_process(leader.pid, rustix::process::Signal::KILL).unwrap();
         leader.wait_until_ended();
         assert_eq!(count(&leader), 0);

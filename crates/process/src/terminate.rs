@@ -4,11 +4,12 @@
 //! groups are signalled one by one through descriptors that were confirmed to be theirs, because a group's number is pinned
 //! by nothing once its last member has gone.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 use rustix::process::Pid;
 
+use crate::procfs;
 use crate::session::{self, Member};
 
 /// How often new members are looked for after a signal.
@@ -34,42 +35,47 @@ pub struct Outcome {
     pub denied: Vec<Denied>,
 }
 
-/// SIGTERM to every member of every group, then SIGCONT so that stopped ones can act on it.
+/// SIGTERM to every member of every group of these sessions, then SIGCONT so that stopped ones can act on it.
 ///
-/// `leader` must be an unreaped child of ours. Looks for new members until a pass finds none.
-pub fn ask(leader: Pid) -> io::Result<Outcome> {
-    signal_each_once(leader, &[libc::SIGTERM, libc::SIGCONT])
+/// `leaders` must be unreaped children of ours. Looks for new members until a pass finds none; one pass serves all.
+pub fn ask(leaders: &[Pid]) -> io::Result<HashMap<Pid, Outcome>> {
+    signal_each_once(leaders, &[libc::SIGTERM, libc::SIGCONT])
 }
 
-/// SIGKILL to every member, again and again until a pass finds none alive, or only members that refuse.
+/// SIGKILL to every member of these sessions until a pass finds no new one.
 ///
 /// The members may still be on their way out when this returns; `living` counts those of the last pass.
-pub fn kill(leader: Pid) -> io::Result<Outcome> {
-    signal_each_once(leader, &[libc::SIGKILL])
+pub fn kill(leaders: &[Pid]) -> io::Result<HashMap<Pid, Outcome>> {
+    signal_each_once(leaders, &[libc::SIGKILL])
 }
 
-fn signal_each_once(leader: Pid, signals: &[i32]) -> io::Result<Outcome> {
-    for &signal in signals {
-        signal_group(leader, signal);
+fn signal_each_once(leaders: &[Pid], signals: &[i32]) -> io::Result<HashMap<Pid, Outcome>> {
+    for &leader in leaders {
+        for &signal in signals {
+            signal_group(leader, signal);
+        }
     }
     let mut seen: HashSet<(i32, u64)> = HashSet::new();
-    let mut outcome = Outcome::default();
+    let mut outcomes: HashMap<Pid, Outcome> = leaders.iter().map(|&leader| (leader, Outcome::default())).collect();
     for _ in 0..ROUNDS {
-        let members = session::members(leader)?;
-        outcome.living = members.len();
-        let mut fresh = false;
-        for member in &members {
-            let is_new = seen.insert((member.stat.pid, member.stat.start_time));
-            fresh |= is_new;
-            if is_new && let Some(denied) = signal_member(member, leader, signals) {
-                outcome.denied.push(denied);
+        let snapshot = procfs::snapshot()?;
+        // A process that vanished may have left a child that this pass missed.
+        let mut fresh = snapshot.incomplete;
+        for (&leader, outcome) in &mut outcomes {
+            let members = session::members_in(&snapshot, leader);
+            outcome.living = members.len();
+            for member in &members {
+                if seen.insert((member.stat.pid, member.stat.start_time)) {
+                    fresh = true;
+                    outcome.denied.extend(signal_member(member, leader, signals));
+                }
             }
         }
         if !fresh {
             break;
         }
     }
-    Ok(outcome)
+    Ok(outcomes)
 }
 
 fn signal_group(leader: Pid, signal: i32) {
@@ -114,7 +120,7 @@ mod tests {
     fn c30_every_group_of_the_session_is_asked_and_stopped_ones_are_woken() {
         let leader = Fixture::shell("set -m; sleep 60 & sleep 61 & kill -STOP $!; timeout 60 sleep 62; true");
         leader.wait_for("five members", || session::members(leader.pid).unwrap().len() == 5);
-        ask(leader.pid).unwrap();
+        ask(&[leader.pid]).unwrap();
         leader.wait_for("an empty session", || gone(&leader));
     }
 
@@ -122,10 +128,10 @@ mod tests {
     fn c30_members_that_ignore_sigterm_are_killed_in_every_group() {
         let leader = Fixture::shell("set -m; trap '' TERM; sleep 60 & (sleep 61; sleep 62) & sleep 63");
         leader.wait_for("five members", || session::members(leader.pid).unwrap().len() == 5);
-        ask(leader.pid).unwrap();
+        ask(&[leader.pid]).unwrap();
         assert_eq!(session::members(leader.pid).unwrap().len(), 5);
-        let outcome = kill(leader.pid).unwrap();
-        assert_eq!(outcome.denied, []);
+        let outcomes = kill(&[leader.pid]).unwrap();
+        assert_eq!(outcomes[&leader.pid].denied, []);
         leader.wait_for("an empty session", || gone(&leader));
     }
 
@@ -134,7 +140,7 @@ mod tests {
         let leader = Fixture::shell("trap '' TERM; f() { sleep 0.01; f & }; set -m; f; sleep 60");
         leader.wait_for("a member", || !gone(&leader));
         leader.wait_for("an empty session", || {
-            kill(leader.pid).unwrap();
+            kill(&[leader.pid]).unwrap();
             gone(&leader)
         });
     }
@@ -148,9 +154,12 @@ mod tests {
         let leader = Fixture::shell("sleep 60");
         leader.wait_for("two members or one", || !gone(&leader));
         let member = session::members(leader.pid).unwrap().remove(0);
-        // SAFETY: changes this thread's ids only (the raw call), and the namespace ends with this test.
-        unsafe { libc::syscall(libc::SYS_setresuid, 1001, 1001, 1001) };
-        let denied = signal_member(&member, leader.pid, &[libc::SIGKILL]).unwrap();
+        // SAFETY: changes the ids of this thread only (the raw call), back again below.
+        unsafe { libc::syscall(libc::SYS_setresuid, 1001, 1001, 0) };
+        let denied = signal_member(&member, leader.pid, &[libc::SIGKILL]);
+        // SAFETY: as above.
+        unsafe { libc::syscall(libc::SYS_setresuid, 0, 0, 0) };
+        let denied = denied.unwrap();
         assert_eq!((denied.pid, denied.uid), (member.stat.pid, 0));
         assert_eq!(denied.start_time, member.stat.start_time);
     }

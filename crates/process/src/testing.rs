@@ -91,7 +91,7 @@ impl Drop for Fixture {
     fn drop(&mut self) {
         // A test may have reaped it; then the number is nobody's business any more.
         if exit::observe(self.pid).is_ok() {
-            let _ = terminate::kill(self.pid);
+            let _ = terminate::kill(&[self.pid]);
             let _ = exit::reap_blocking(self.pid);
         }
     }

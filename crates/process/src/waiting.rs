@@ -144,10 +144,10 @@ impl Task {
     /// Memory of the process; shorter, or empty, where it cannot be read.
     fn read_memory(&self, address: u64, length: usize) -> Vec<u8> {
         let mut bytes = vec![0; length];
-        if address == 0 || length == 0 {
+        let Some(address) = usize::try_from(address).ok().filter(|&address| address != 0 && length != 0) else {
             return Vec::new();
-        }
-        let remote = libc::iovec { iov_base: address as usize as *mut libc::c_void, iov_len: length };
+        };
+        let remote = libc::iovec { iov_base: std::ptr::without_provenance_mut(address), iov_len: length };
         let local = IoSliceMut::new(&mut bytes);
         // SAFETY: IoSliceMut has the layout of iovec and covers `bytes`; the remote side is checked by the kernel.
         let read = unsafe { libc::process_vm_readv(self.pid, (&raw const local).cast(), 1, &raw const remote, 1, 0) };
