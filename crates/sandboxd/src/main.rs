@@ -1,2 +1,7 @@
-//! An E2B-compatible sandbox service on loopback.
-fn main() {}
+//! The `sandboxd` binary: parses, binds, calls. Everything else is in the library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    sandboxd::cli::main()
+}
