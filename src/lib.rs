@@ -1,3 +1,4 @@
 //! The Node addon.
 
+pub mod delivery;
 pub mod envd;

@@ -17,7 +17,7 @@ use super::{
     connect::{Codec, ConnectService},
     error::{Cause, Error},
     facts::SandboxFacts,
-    http::{Lanes, parse_base, sandbox_headers},
+    http::{Lanes, join, parse_base, sandbox_headers},
 };
 
 /// A short call, the head of a stream and its first event must be answered within this, as with the vendor's SDK.
@@ -64,6 +64,19 @@ impl Envd {
     /// What this client was made from.
     pub fn facts(&self) -> &SandboxFacts {
         &self.inner.facts
+    }
+
+    /// Opens a connection for each kind of use, so that what follows does not pay for it. Failures are left to what follows.
+    pub async fn warm(&self) {
+        let Lanes { down, up, calls } = &self.inner.lanes;
+        let ping = async |lane: &Client| {
+            let request = lane.get(join(&self.inner.base, "/health")).headers(self.inner.headers.clone());
+            // Only a body that was read lets its connection be used again.
+            if let Ok(Ok(answer)) = tokio::time::timeout(self.inner.answer_timeout, request.send()).await {
+                let _ = answer.bytes().await;
+            }
+        };
+        tokio::join!(ping(down), ping(up), ping(calls));
     }
 
     /// Whether messages go as JSON, because the daemon refused binary ones.

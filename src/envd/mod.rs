@@ -25,7 +25,7 @@ pub mod url;
 mod version;
 
 #[cfg(test)]
-mod real_daemon_tests;
+pub(crate) mod real_daemon_tests;
 #[cfg(test)]
 pub(crate) mod test_server;
 #[cfg(test)]

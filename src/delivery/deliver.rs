@@ -1,0 +1,194 @@
+//! Which way a supervisor gets to run, and what is remembered of it.
+
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use crate::envd::{Envd, Error};
+
+use super::{
+    attachment::Attachment,
+    binary::SupervisorBinary,
+    direct,
+    error::DeliveryError,
+    first_word::{Mute, first_word},
+    running::Running,
+    script,
+    uploading::Uploading,
+};
+
+/// What to deliver, and where.
+#[derive(Clone, Debug)]
+pub struct DeliverySettings {
+    /// The builds, the likeliest first. May be empty when `installed` is set.
+    pub binaries: Vec<SupervisorBinary>,
+    /// Path of a supervisor that the image brings (`supervisorPath`): nothing is uploaded then.
+    pub installed: Option<String>,
+    /// Private folder in the sandbox that holds the binary; absolute. It is made (0700) when it is missing.
+    pub root: String,
+    /// Arguments of the supervisor: `join DIR`. They are visible to everyone in the sandbox.
+    pub argv: Vec<String>,
+    /// Bound for one attempt, from its first request to the supervisor's first word.
+    pub timeout: Duration,
+}
+
+/// The deliverer for one sandbox. Attempts may overlap.
+#[derive(Debug)]
+pub struct Delivery {
+    envd: Envd,
+    settings: DeliverySettings,
+    known: Mutex<Known>,
+}
+
+/// What earlier attempts taught.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    /// Where an executable supervisor was.
+    path: Option<String>,
+    /// Which of the builds this machine runs.
+    binary: usize,
+    /// There is no shell.
+    no_shell: bool,
+}
+
+impl Delivery {
+    /// A deliverer that has not tried anything yet.
+    pub fn new(envd: Envd, settings: DeliverySettings) -> Self {
+        let known = Known { path: settings.installed.clone(), ..Known::default() };
+        Self { envd, settings, known: Mutex::new(known) }
+    }
+
+    /// Starts a `join`, bringing the supervisor there first if need be, and waits for its first word.
+    ///
+    /// # Errors
+    /// [`DeliveryError`]. Nothing of the attempt goes on running for long then.
+    pub async fn attach(&self) -> Result<Attachment, DeliveryError> {
+        let running = Running::new(self.envd.clone());
+        let bound = self.settings.timeout;
+        let outcome = tokio::time::timeout(bound, self.by_the_shortest_way(&running)).await;
+        let outcome = outcome.unwrap_or(Err(DeliveryError::Silent(bound)));
+        if outcome.is_ok() {
+            running.forget();
+        }
+        outcome
+    }
+
+    /// Removes the binary that was delivered, if one was; its running processes do not need it.
+    ///
+    /// # Errors
+    /// [`Error`] of the daemon.
+    pub async fn remove(&self) -> Result<(), Error> {
+        let path = { self.known().path.take() };
+        match path {
+            Some(path) if self.settings.installed.is_none() => self.envd.remove(&path).await,
+            _ => Ok(()),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn settings(&self) -> &DeliverySettings {
+        &self.settings
+    }
+
+    #[cfg(test)]
+    pub(super) fn pretend_no_shell(&self) {
+        self.known().no_shell = true;
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn by_the_shortest_way(&self, running: &Running) -> Result<Attachment, DeliveryError> {
+        let known = self.known().clone();
+        if let Some(path) = &known.path {
+            match first_word(&self.envd, direct::program(path, &self.settings.argv), path, running).await {
+                // It was removed meanwhile.
+                Err(Mute::NotStarted(_)) if self.settings.installed.is_none() => self.known().path = None,
+                outcome => return outcome.map_err(Mute::into_error),
+            }
+        }
+        let mut tried = Vec::new();
+        let mut index = known.binary;
+        loop {
+            let Some(binary) = self.settings.binaries.get(index) else {
+                return Err(DeliveryError::Package("there is no build in it".into()));
+            };
+            tried.push(index);
+            match self.bring(binary, running).await {
+                Ok((attachment, path)) => {
+                    let mut known = self.known();
+                    known.path = Some(path);
+                    known.binary = index;
+                    return Ok(attachment);
+                }
+                Err(Mute::OtherMachine(name)) => {
+                    let other = self.settings.binaries.iter().position(|binary| binary.machine.name() == name);
+                    index = other.filter(|other| !tried.contains(other)).ok_or(DeliveryError::Machine(name))?;
+                }
+                Err(mute) => return Err(mute.into_error()),
+            }
+        }
+    }
+
+    /// Brings one build there: in parallel first, then step by step.
+    async fn bring(&self, binary: &SupervisorBinary, running: &Running) -> Result<(Attachment, String), Mute> {
+        if self.known().no_shell {
+            return self.step_by_step(binary, running).await;
+        }
+        let path = self.in_root(&binary.file_name());
+        let compressed = self.envd.takes_gzip();
+        match self.in_parallel(binary, &path, compressed, running).await {
+            Ok(attachment) => Ok((attachment, path)),
+            // The server took the body but stored something else, or the shell gave up before a slow upload was through.
+            Err(Mute::NoUpload) => {
+                self.in_parallel(binary, &path, false, running).await.map(|attachment| (attachment, path))
+            }
+            Err(Mute::NotStarted(DeliveryError::CannotExecute(text))) if text.contains(&path) => {
+                Err(Mute::Failed(DeliveryError::CannotExecute(text)))
+            }
+            Err(Mute::NotStarted(error)) => {
+                tracing::debug!(%error, "no shell in the sandbox");
+                let outcome = self.step_by_step(binary, running).await;
+                self.known().no_shell = outcome.is_ok();
+                outcome
+            }
+            Err(mute) => Err(mute),
+        }
+    }
+
+    async fn in_parallel(
+        &self,
+        binary: &SupervisorBinary,
+        path: &str,
+        compressed: bool,
+        running: &Running,
+    ) -> Result<Attachment, Mute> {
+        let upload_path = self.upload_path(binary)?;
+        let start = script::start(&self.settings.root, path, &upload_path, binary, &self.settings.argv);
+        // The shell removes the file as well, but not one that came after it had found the binary, or that it never saw whole.
+        Uploading::begin(&self.envd, &upload_path, binary, compressed)
+            .beside(first_word(&self.envd, start, path, running))
+            .await
+    }
+
+    async fn step_by_step(&self, binary: &SupervisorBinary, running: &Running) -> Result<(Attachment, String), Mute> {
+        let path = self.upload_path(binary)?;
+        let mut uploading = Uploading::begin(&self.envd, &path, binary, self.envd.takes_gzip());
+        uploading.done().await.map_err(Mute::Failed)?;
+        let attachment = direct::start(&self.envd, &path, &self.settings.argv, running).await.map_err(Mute::Failed)?;
+        uploading.keep();
+        Ok((attachment, path))
+    }
+
+    fn in_root(&self, name: &str) -> String {
+        format!("{}/{name}", self.settings.root.trim_end_matches('/'))
+    }
+
+    /// A name that no other harness uses.
+    fn upload_path(&self, binary: &SupervisorBinary) -> Result<String, Mute> {
+        let random = getrandom::u64().map_err(|error| Mute::Failed(DeliveryError::Package(error.to_string())))?;
+        Ok(self.in_root(&format!("{}-{random:016x}", binary.file_name())))
+    }
+}

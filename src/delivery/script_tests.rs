@@ -1,0 +1,193 @@
+//! The line under the shells of this machine, without a daemon.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::*;
+use crate::delivery::{Machine, binary::tests::fake};
+
+/// Says how it was called.
+const SUPERVISOR: &[u8] = b"#!/bin/sh\necho \"ready $0 $*\"\n";
+
+struct Place {
+    folder: PathBuf,
+    shell: Vec<&'static str>,
+}
+
+impl Place {
+    fn new(name: &str, shell: &[&'static str]) -> Self {
+        let folder = std::env::temp_dir().join(format!(
+            "delivery {name} {} {}",
+            shell.concat().replace('/', "-"),
+            std::process::id()
+        ));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        Self { folder, shell: shell.to_vec() }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.join("root").join(name).to_str().unwrap().to_owned()
+    }
+
+    fn spawn(&self, machine: Machine, ticks: u32, path: &str) -> Child {
+        let binary = fake(machine, SUPERVISOR, "0123456789abcdef");
+        let root = self.folder.join("root").to_str().unwrap().to_owned();
+        let argv = ["join".into(), "a b'\"".into()];
+        let start = with_patience(ticks, &root, &self.path(".supervisor-x"), &self.path(".upload"), &binary, &argv);
+        Command::new(self.shell[0])
+            .args(&self.shell[1..])
+            .args(&start.args)
+            .env("PATH", path)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    fn run(&self) -> Output {
+        self.spawn(here(), 500, &all_tools()).wait_with_output().unwrap()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(self.folder.join("root"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn here() -> Machine {
+    if cfg!(target_arch = "aarch64") { Machine::Aarch64 } else { Machine::X86_64 }
+}
+
+fn all_tools() -> String {
+    std::env::var("PATH").unwrap()
+}
+
+/// Every kind of shell that this machine has; the first is always there.
+fn shells() -> Vec<Vec<&'static str>> {
+    let busybox = ["/bin/busybox", "/usr/bin/busybox"].into_iter().find(|path| Path::new(path).exists());
+    let mut shells = vec![vec!["/bin/sh"]];
+    shells.extend(busybox.map(|path| vec![path, "sh"]));
+    shells.extend(Path::new("/bin/bash").exists().then(|| vec!["/bin/bash", "--posix"]));
+    shells
+}
+
+fn write_slowly(path: &str) {
+    fs::create_dir_all(Path::new(path).parent().unwrap()).unwrap();
+    let (head, tail) = SUPERVISOR.split_at(10);
+    fs::write(path, head).unwrap();
+    thread::sleep(Duration::from_millis(50));
+    fs::write(path, [head, tail].concat()).unwrap();
+}
+
+#[test]
+fn the_line_waits_for_the_whole_file_and_becomes_it() {
+    for shell in shells() {
+        let place = Place::new("waits", &shell);
+        let child = place.spawn(here(), 500, &all_tools());
+        write_slowly(&place.path(".upload"));
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(
+            String::from_utf8(output.stdout).unwrap(),
+            format!("ready {} join a b'\"\n", place.path(".supervisor-x")),
+            "{shell:?} {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        assert!(output.stderr.is_empty(), "{shell:?} {}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(place.names(), [".supervisor-x"]);
+        let mode = |path: &str| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&place.path(".supervisor-x")), 0o700);
+        assert_eq!(mode(&place.path("")), 0o700);
+    }
+}
+
+#[test]
+fn a_binary_that_is_there_is_started_without_any_upload() {
+    for shell in shells() {
+        let place = Place::new("present", &shell);
+        fs::create_dir_all(place.path("")).unwrap();
+        fs::write(place.path(".supervisor-x"), SUPERVISOR).unwrap();
+        fs::set_permissions(place.path(".supervisor-x"), fs::Permissions::from_mode(0o700)).unwrap();
+        assert!(place.run().stdout.starts_with(b"ready "), "{shell:?}");
+    }
+}
+
+#[test]
+fn many_lines_at_once_end_with_one_binary() {
+    let place = Place::new("many", &["/bin/sh"]);
+    let children: Vec<_> = (0..12).map(|_| place.spawn(here(), 500, &all_tools())).collect();
+    write_slowly(&place.path(".upload"));
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        // The first one removes the upload: who comes later must find the binary instead.
+        assert!(output.stdout.starts_with(b"ready "), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert_eq!(place.names(), [".supervisor-x"]);
+}
+
+#[test]
+fn another_machine_has_its_own_exit_code_and_says_its_name() {
+    for shell in shells() {
+        let place = Place::new("machine", &shell);
+        let other = if here() == Machine::X86_64 { Machine::Aarch64 } else { Machine::X86_64 };
+        let output = place.spawn(other, 500, &all_tools()).wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(EXIT_MACHINE), "{shell:?}");
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), format!("{MACHINE_MARK}{}\n", here().name()));
+        assert!(!place.folder.join("root").exists());
+    }
+}
+
+#[test]
+fn an_upload_that_never_comes_ends_the_line_even_without_a_sleep_command() {
+    for shell in shells() {
+        let place = Place::new("never", &shell);
+        assert_eq!(place.spawn(here(), 5, &all_tools()).wait().unwrap().code(), Some(EXIT_UPLOAD), "{shell:?}");
+    }
+    // With the tools that the line needs, but for `sleep` and `uname`.
+    let place = Place::new("no sleep", &["/bin/sh"]);
+    let tools = place.folder.join("tools");
+    fs::create_dir(&tools).unwrap();
+    for tool in ["mkdir", "chmod", "wc", "cp", "mv", "rm"] {
+        let real =
+            all_tools().split(':').map(|folder| Path::new(folder).join(tool)).find(|path| path.exists()).unwrap();
+        std::os::unix::fs::symlink(real, tools.join(tool)).unwrap();
+    }
+    let start = Instant::now();
+    let child = place.spawn(here(), 3000, tools.to_str().unwrap());
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(EXIT_UPLOAD));
+    assert!(start.elapsed() < Duration::from_secs(10));
+    fs::create_dir_all(place.path("")).unwrap();
+    fs::write(place.path(".upload"), SUPERVISOR).unwrap();
+    let output = place.spawn(here(), 3000, tools.to_str().unwrap()).wait_with_output().unwrap();
+    assert!(output.stdout.starts_with(b"ready "), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_root_that_cannot_be_made_has_its_own_exit_code() {
+    for shell in shells() {
+        let place = Place::new("blocked", &shell);
+        fs::write(place.folder.join("root"), "a file").unwrap();
+        let output = place.run();
+        assert_eq!(output.status.code(), Some(EXIT_PREPARE), "{shell:?}");
+        assert!(!output.stderr.is_empty());
+    }
+}
