@@ -6,6 +6,7 @@ use std::{env, error::Error, fs, path::PathBuf};
 const PROTO: &str = "crates/envd-api/proto";
 
 fn main() -> Result<(), Box<dyn Error>> {
+    napi_build::setup();
     println!("cargo::rerun-if-changed={PROTO}");
     let out = PathBuf::from(env::var("OUT_DIR")?);
     for (folder, codec) in [("binary", "tonic_prost::ProstCodec"), ("json", "crate::envd::json::JsonCodec")] {

@@ -2,3 +2,6 @@
 
 pub mod delivery;
 pub mod envd;
+mod binding;
+pub mod remote;
+pub mod session;

@@ -1,0 +1,12 @@
+//! What JavaScript sees of the addon: three classes and one function, all synchronous.
+//!
+//! Nothing here makes promises or calls back but for one coalesced call an environment ([`waker`]); the shim
+//! (`lib/`) pulls facts and makes of them what Node's programs expect.
+
+mod handle;
+mod log;
+mod objects;
+mod request;
+mod runtime;
+mod service;
+mod waker;

@@ -1,0 +1,232 @@
+//! A provider's service: its sandboxes and their sessions.
+
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    sync::Arc,
+    time::Duration,
+};
+
+use napi::{Error, Result};
+use napi_derive::napi;
+use protocol::{
+    control::{self, Resolve, Start, Stdio},
+    handshake::Settings,
+};
+use serde_bytes::ByteBuf;
+
+use super::{
+    handle::NativeHandle,
+    objects::{OutputSpec, SandboxFacts, ServiceConfig, SpawnSpec, TerminalSpec, Variable},
+    request::NativeRequest,
+    runtime,
+    waker::Waker,
+};
+use crate::{
+    delivery::Machine,
+    envd::{self, ControlPlane, Secret},
+    remote::{PackedSupervisor, Remote, RemoteSettings},
+    session::{
+        Session,
+        command::Command,
+        driver::Over,
+        output::Mode,
+        request::Request,
+        secrets::Secrets,
+        settings::SessionSettings,
+        wake::Wakes,
+    },
+};
+
+/// One provider's way to its sandboxes.
+#[napi]
+pub struct NativeService {
+    wakes: Arc<Wakes>,
+    settings: SessionSettings,
+    packed: Vec<PackedSupervisor>,
+    installed: Option<String>,
+    sessions: RefCell<HashMap<String, Arc<Session>>>,
+    /// The session that new commands are expected to go to.
+    current: RefCell<Option<Arc<Session>>>,
+}
+
+#[napi]
+impl NativeService {
+    /// Starts nothing.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(config: ServiceConfig, waker: &Waker) -> Self {
+        let supervisor = Settings {
+            env_prefixes: config.env_prefixes,
+            login_environment: config.login_environment,
+            orphan_busy_ms: whole(config.orphan_busy_ms),
+            orphan_idle_ms: whole(config.orphan_idle_ms),
+            ..Settings::default()
+        };
+        let packed = config.supervisors.into_iter().filter_map(|file| {
+            let machine = [Machine::X86_64, Machine::Aarch64].into_iter().find(|machine| machine.name() == file.architecture)?;
+            Some(PackedSupervisor { machine, path: file.path, sha256: file.sha256, size: whole(file.size) })
+        });
+        Self {
+            wakes: Arc::clone(waker.wakes()),
+            settings: SessionSettings { supervisor, lost_after: Duration::from_millis(whole(config.lost_after_ms)) },
+            packed: packed.collect(),
+            installed: config.supervisor_path,
+            sessions: RefCell::default(),
+            current: RefCell::default(),
+        }
+    }
+
+    /// Whether commands can be given to this sandbox, or are known to fail there for good.
+    #[napi(catch_unwind)]
+    pub fn knows(&self, sandbox_id: String) -> bool {
+        let sessions = self.sessions.borrow();
+        sessions.get(&sandbox_id).is_some_and(|session| matches!(session.over(), None | Some(Over::Gone)))
+    }
+
+    /// Begins to reach a sandbox' supervisor, in the background, and expects new commands to go there.
+    #[napi(catch_unwind)]
+    pub fn attach(&self, facts: SandboxFacts) -> Result<()> {
+        let secrets = Secrets::new().map_err(|error| Error::from_reason(format!("no random bytes: {error}")))?;
+        let id = facts.sandbox_id.clone();
+        let settings = self.remote_settings(facts, secrets.name.clone()).map_err(|error| Error::from_reason(error.to_string()))?;
+        let remote = Remote::new(settings).map_err(|error| Error::from_reason(error.to_string()))?;
+        let session = Session::begin(&runtime::handle()?, id.clone(), self.settings.clone(), secrets, Arc::new(remote));
+        self.sessions.borrow_mut().insert(id, Arc::clone(&session));
+        self.current.replace(Some(session));
+        Ok(())
+    }
+
+    /// A command that is not started yet; its process id may be known already.
+    #[napi(catch_unwind)]
+    pub fn spawn(&self, spec: SpawnSpec) -> NativeHandle {
+        let patience = Duration::from_millis(whole(spec.wait_ms));
+        let (stdout, out) = output(&spec.stdout);
+        let (stderr, err) = output(&spec.stderr);
+        let stdio = Stdio::Pipes { stdin: spec.stdin, stdout, stderr };
+        let start = start(spec.argv, spec.cwd, spec.env, spec.grace_ms, stdio);
+        self.handle(start, spec.stdin, [Some(out), Some(err)], patience)
+    }
+
+    /// A terminal that is not started yet.
+    #[napi(catch_unwind)]
+    pub fn spawn_terminal(&self, spec: TerminalSpec) -> NativeHandle {
+        let stdio = Stdio::Terminal { rows: spec.rows, cols: spec.cols };
+        let start = start(spec.argv, spec.cwd, spec.env, spec.grace_ms, stdio);
+        self.handle(start, true, [Some(Mode::Raw), None], Duration::ZERO)
+    }
+
+    /// Starts it in a sandbox that is known. A second time does nothing.
+    #[napi(catch_unwind)]
+    pub fn start(&self, handle: &NativeHandle, sandbox_id: String) -> Result<()> {
+        let session = self.session(&sandbox_id)?;
+        if let Some(start) = handle.take_start() {
+            session.start(handle.command(), start);
+        }
+        self.current.replace(Some(session));
+        Ok(())
+    }
+
+    /// Looks an executable up in a sandbox that is known. `path` is a search path; `null` is the ambient one.
+    #[napi(catch_unwind)]
+    pub fn resolve(&self, sandbox_id: String, command: String, path: Option<String>, cwd: String) -> Result<NativeRequest> {
+        let session = self.session(&sandbox_id)?;
+        let request = Request::new(Arc::clone(&self.wakes));
+        session.resolve(&request, Resolve { command: bytes(command), path: path.map(bytes), cwd: bytes(cwd) });
+        Ok(NativeRequest::new(request))
+    }
+
+    /// Ends everything in every sandbox and removes what is ours; one question for each.
+    #[napi(catch_unwind)]
+    pub fn shut_down(&self) -> Vec<NativeRequest> {
+        let sessions = self.sessions.borrow();
+        let ask = |session: &Arc<Session>| {
+            let request = Request::new(Arc::clone(&self.wakes));
+            session.shut_down(&request);
+            NativeRequest::new(request)
+        };
+        sessions.values().map(ask).collect()
+    }
+
+    /// The owner has ended this sandbox.
+    #[napi(catch_unwind)]
+    pub fn gone(&self, sandbox_id: String) {
+        if let Some(session) = self.sessions.borrow().get(&sandbox_id) {
+            session.gone();
+        }
+    }
+}
+
+impl NativeService {
+    fn session(&self, sandbox_id: &str) -> Result<Arc<Session>> {
+        let session = self.sessions.borrow().get(sandbox_id).cloned();
+        session.ok_or_else(|| Error::from_reason(format!("sandbox {sandbox_id} is not attached")))
+    }
+
+    fn handle(&self, start: Start, input: bool, outputs: [Option<Mode>; 2], patience: Duration) -> NativeHandle {
+        let program = start.argv.first().map(|program| String::from_utf8_lossy(program).into_owned()).unwrap_or_default();
+        let reserved = self.current.borrow().as_ref().and_then(|session| session.reserve(patience));
+        let command = Command::new(Arc::clone(&self.wakes), program, input, outputs, reserved);
+        NativeHandle::new(command, Arc::clone(&self.wakes), start)
+    }
+
+    fn remote_settings(&self, facts: SandboxFacts, name: String) -> std::result::Result<RemoteSettings, envd::Error> {
+        let secret = |value: Option<String>| value.map(Secret::new);
+        let control_plane = match facts.api_url {
+            Some(url) => Some(ControlPlane::new(&url, secret(facts.api_key), secret(facts.account_token))?),
+            None => None,
+        };
+        Ok(RemoteSettings {
+            facts: envd::SandboxFacts {
+                sandbox_id: facts.sandbox_id,
+                envd_url: facts.envd_url,
+                access_token: secret(facts.access_token),
+                traffic_token: secret(facts.traffic_token),
+                headers: facts.headers.into_iter().map(|header| (header.name, header.value)).collect(),
+                envd_version: facts.envd_version,
+                user: None,
+            },
+            control_plane,
+            packed: self.packed.clone(),
+            installed: self.installed.clone(),
+            root: facts.runtime_root,
+            name,
+        })
+    }
+}
+
+fn start(argv: Vec<String>, cwd: String, env: Vec<Variable>, grace_ms: f64, stdio: Stdio) -> Start {
+    Start {
+        argv: argv.into_iter().map(bytes).collect(),
+        cwd: bytes(cwd),
+        env: env.into_iter().map(|Variable { name, value }| (bytes(name), value.map(bytes))).collect(),
+        // A grace below a millisecond is one of a millisecond: none at all would be no grace.
+        grace_ms: u32::try_from(whole(grace_ms)).unwrap_or(u32::MAX).max(1),
+        prepared: None,
+        stdio,
+    }
+}
+
+/// What the supervisor and what the host do with an output.
+fn output(spec: &OutputSpec) -> (control::Output, Mode) {
+    match spec.mode.as_str() {
+        "raw" => (control::Output::Raw, Mode::Raw),
+        "drained" => (control::Output::Drained { spill: None }, Mode::Drained),
+        _ => {
+            let window = whole(spec.max_bytes);
+            let spill = spec.spill_bytes.map(whole);
+            let file = spill.map(|cap| control::Spill { tail: window, cap });
+            (control::Output::Drained { spill: file }, Mode::Tail { window: usize::try_from(window).unwrap_or(usize::MAX), spill })
+        }
+    }
+}
+
+fn bytes(text: String) -> ByteBuf {
+    ByteBuf::from(text.into_bytes())
+}
+
+/// A number of JavaScript as a whole one: rounded down, the nearest there is, 0 for none.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate, which is what is wanted")]
+fn whole(number: f64) -> u64 {
+    number as u64
+}
+

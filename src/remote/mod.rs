@@ -1,0 +1,141 @@
+//! The way to a supervisor through the sandbox' daemon: a session's [`Connector`] made of the envd client and of delivery.
+
+mod package;
+mod ways;
+
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use futures_util::future::{BoxFuture, FutureExt as _};
+
+pub use self::package::PackedSupervisor;
+use self::ways::{Down, StreamingWay, UnaryWay};
+use crate::{
+    delivery::{Delivery, DeliveryError, DeliverySettings},
+    envd::{ControlPlane, Envd, Error, SandboxFacts, SandboxState as Known},
+    session::connector::{Connection, Connector, JoinFailure, SandboxState},
+};
+
+/// Bound for one attempt to reach the supervisor, an upload over a slow line included.
+const ATTEMPT: Duration = Duration::from_secs(120);
+/// Removing the binary is a courtesy; nobody waits long for it.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// What is known of a sandbox and of what to bring there.
+#[derive(Debug)]
+pub struct RemoteSettings {
+    /// How its daemon is reached.
+    pub facts: SandboxFacts,
+    /// Who knows whether it is gone; without, nobody does.
+    pub control_plane: Option<ControlPlane>,
+    /// The packed supervisors, the likeliest first.
+    pub packed: Vec<PackedSupervisor>,
+    /// Path of a supervisor that the image brings.
+    pub installed: Option<String>,
+    /// Our private folder in the sandbox.
+    pub root: String,
+    /// Names the session's own folder within it.
+    pub name: String,
+}
+
+/// The way to one sandbox' supervisor.
+#[derive(Debug)]
+pub struct Remote {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    settings: RemoteSettings,
+    envd: Envd,
+    delivery: OnceLock<Delivery>,
+}
+
+impl Remote {
+    /// Opens no connection.
+    ///
+    /// # Errors
+    /// When the facts make no client.
+    pub fn new(settings: RemoteSettings) -> Result<Self, Error> {
+        let envd = Envd::new(settings.facts.clone())?;
+        Ok(Self { shared: Arc::new(Shared { settings, envd, delivery: OnceLock::new() }) })
+    }
+}
+
+impl Shared {
+    /// Reads the package when it is first needed, off the JavaScript thread.
+    fn delivery(&self) -> Result<&Delivery, DeliveryError> {
+        if let Some(delivery) = self.delivery.get() {
+            return Ok(delivery);
+        }
+        let settings = &self.settings;
+        let binaries = match settings.installed {
+            Some(_) => Vec::new(),
+            None => settings.packed.iter().map(PackedSupervisor::read).collect::<Result<_, _>>()?,
+        };
+        let folder = format!("{}/native-{}", settings.root.trim_end_matches('/'), settings.name);
+        let delivery = DeliverySettings {
+            binaries,
+            installed: settings.installed.clone(),
+            root: settings.root.clone(),
+            argv: vec!["join".into(), folder],
+            timeout: ATTEMPT,
+        };
+        Ok(self.delivery.get_or_init(|| Delivery::new(self.envd.clone(), delivery)))
+    }
+
+    async fn join(&self) -> Result<Connection, DeliveryError> {
+        let attachment = self.delivery()?.attach().await?;
+        let (sink, outcome) = attachment.stream_input();
+        let streaming_over = async {
+            match outcome.await {
+                Ok(()) => "the server ended the input stream".to_owned(),
+                Err(error) => error.to_string(),
+            }
+        };
+        Ok(Connection {
+            streaming: Arc::new(StreamingWay(sink)),
+            streaming_over: streaming_over.boxed(),
+            unary: Arc::new(UnaryWay(attachment.unary_input())),
+            incoming: Box::new(Down(attachment.output)),
+        })
+    }
+}
+
+impl Connector for Remote {
+    fn join(&self) -> BoxFuture<'static, Result<Connection, JoinFailure>> {
+        let shared = Arc::clone(&self.shared);
+        async move { shared.join().await.map_err(|error| JoinFailure { is_final: error.is_final(), message: error.to_string() }) }.boxed()
+    }
+
+    fn state(&self) -> BoxFuture<'static, SandboxState> {
+        let shared = Arc::clone(&self.shared);
+        async move {
+            let Some(control_plane) = &shared.settings.control_plane else { return SandboxState::Unknown };
+            match control_plane.sandbox_state(&shared.settings.facts.sandbox_id).await {
+                Ok(Known::Running) => SandboxState::Running,
+                Ok(Known::Paused) => SandboxState::Paused,
+                Ok(Known::Gone) => SandboxState::Gone,
+                Ok(Known::Unknown) => SandboxState::Unknown,
+                Err(error) => {
+                    tracing::debug!(%error, "the control plane gives no answer");
+                    SandboxState::Unknown
+                }
+            }
+        }
+        .boxed()
+    }
+
+    fn farewell(&self) -> BoxFuture<'static, ()> {
+        let shared = Arc::clone(&self.shared);
+        async move {
+            if let Some(delivery) = shared.delivery.get() {
+                let removed = tokio::time::timeout(FAREWELL, delivery.remove()).await;
+                tracing::debug!(?removed, "the supervisor's file was removed");
+            }
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,104 @@
+//! What the driver itself knows of a command that is under way.
+
+use std::{sync::Arc, time::Duration};
+
+use protocol::{
+    Channel, CommandId, StreamId, Time,
+    control::{Exit, Output, OutputChannel, Start, Stdio},
+};
+
+use crate::session::command::Command;
+
+/// A command that was given to the link.
+#[derive(Debug)]
+pub struct Active {
+    /// What JavaScript sees.
+    pub command: Arc<Command>,
+    /// What to start, until it is known to run: another supervisor may have to be told.
+    pub start: Option<Box<Start>>,
+    /// Its grace.
+    pub grace: Duration,
+    /// Whether it has an input.
+    pub input: bool,
+    /// Its outputs.
+    pub outputs: Vec<Stream>,
+    /// How its process ended, and when that was heard.
+    pub exit: Option<(Exit, Time)>,
+    /// Whether its end was asked for.
+    pub terminated: bool,
+    /// Whether its tree is gone.
+    pub gone: bool,
+    /// Whether JavaScript has its outcome.
+    pub settled: bool,
+}
+
+/// An output that is under way.
+#[derive(Clone, Copy, Debug)]
+pub struct Stream {
+    /// Which.
+    pub channel: OutputChannel,
+    /// Whether it is complete, whoever holds its pipe.
+    pub raw: bool,
+    /// Whether it ended.
+    pub ended: bool,
+}
+
+impl Active {
+    /// What follows from what is to be started.
+    pub fn new(command: Arc<Command>, start: Box<Start>) -> Self {
+        let stream = |channel, output: &Output| Stream { channel, raw: matches!(output, Output::Raw), ended: false };
+        let (input, outputs) = match &start.stdio {
+            Stdio::Pipes { stdin, stdout, stderr } => {
+                (*stdin, vec![stream(OutputChannel::Stdout, stdout), stream(OutputChannel::Stderr, stderr)])
+            }
+            Stdio::Terminal { .. } => (true, vec![Stream { channel: OutputChannel::Stdout, raw: false, ended: false }]),
+        };
+        Self {
+            command,
+            grace: Duration::from_millis(start.grace_ms.into()),
+            start: Some(start),
+            input,
+            outputs,
+            exit: None,
+            terminated: false,
+            gone: false,
+            settled: false,
+        }
+    }
+
+    /// Notes the end of an output.
+    pub fn end_output(&mut self, channel: OutputChannel) {
+        for stream in self.outputs.iter_mut().filter(|stream| stream.channel == channel) {
+            stream.ended = true;
+        }
+    }
+
+    /// When a raw output is not waited for any longer; `None` while it is waited for without bound.
+    pub fn raw_deadline(&self) -> Option<Time> {
+        let (_, at) = self.exit?;
+        (self.terminated || self.gone).then(|| at + self.grace)
+    }
+
+    /// How it ended, if nothing has to be waited for any more.
+    pub fn result(&self, now: Time) -> Option<Exit> {
+        let (exit, _) = self.exit?;
+        let patience_over = self.raw_deadline().is_some_and(|deadline| deadline <= now);
+        let complete = self.outputs.iter().all(|stream| stream.ended || (stream.raw && patience_over));
+        complete.then_some(exit)
+    }
+
+    /// Whether nothing more will be heard of it.
+    pub fn is_over(&self) -> bool {
+        self.settled && self.gone && self.outputs.iter().all(|stream| stream.ended)
+    }
+}
+
+/// The stream of a command's output.
+pub fn output_stream(command: CommandId, channel: OutputChannel) -> StreamId {
+    StreamId { command, channel: channel.into() }
+}
+
+/// The stream of a command's input.
+pub fn input_stream(command: CommandId) -> StreamId {
+    StreamId { command, channel: Channel::Stdin }
+}

@@ -1,0 +1,131 @@
+//! What the supervisor says about commands.
+
+use protocol::{
+    CommandId,
+    control::{FromSupervisor, ResolveFailure, SignalFailure, StartFailure, decode},
+    wire::Kind,
+};
+use serde_bytes::ByteBuf;
+
+use super::{Driver, Over, active::input_stream};
+use crate::session::{
+    command::{Outcome, Tree},
+    failure::Failure,
+    output::Output,
+    request::Answer,
+};
+
+impl Driver {
+    pub(super) fn on_control(&mut self, id: CommandId, message: &[u8]) {
+        let Ok(message) = decode::<FromSupervisor>(Kind::Control, message) else { return self.distrust("a message that is none") };
+        let now = self.clock.now();
+        match message {
+            FromSupervisor::Prepared { pids } => {
+                if pids.iter().any(|pid| !is_process(*pid)) {
+                    return self.distrust("an impossible process id");
+                }
+                self.parts.pool.add(pids);
+            }
+            FromSupervisor::Started { pid, spill } => self.started(id, pid, spill),
+            FromSupervisor::StartFailed(failure) => self.start_failed(id, failure),
+            FromSupervisor::Exited(exit) => {
+                if let Some(active) = self.commands.get_mut(&id) {
+                    active.exit.get_or_insert((exit, now));
+                    self.note_deadline(id);
+                    self.settle_if_over(id);
+                }
+            }
+            FromSupervisor::Gone => {
+                if let Some(active) = self.commands.get_mut(&id) {
+                    active.gone = true;
+                    active.command.set_tree(Tree::Gone);
+                    active.command.close_input();
+                    self.note_deadline(id);
+                    self.settle_if_over(id);
+                }
+            }
+            FromSupervisor::CleanupFailed(survivor) => {
+                if let Some(active) = self.commands.get(&id) {
+                    active.command.set_tree(Tree::Stuck(Failure::Survived(vec![survivor])));
+                }
+            }
+            FromSupervisor::StdinClosed => {
+                if let Some(active) = self.commands.get(&id) {
+                    active.command.close_input();
+                    self.link.close_outgoing(input_stream(id));
+                }
+            }
+            FromSupervisor::Spilled { output, offset } => {
+                if let Some(active) = self.commands.get(&id) {
+                    active.command.spill(output, |output| output.set_spilled(offset));
+                }
+            }
+            FromSupervisor::SpillLost { output } => {
+                if let Some(active) = self.commands.get(&id) {
+                    active.command.spill(output, Output::lose_spill);
+                }
+            }
+            FromSupervisor::Resolved(result) => self.resolved(id, result),
+            FromSupervisor::Foreground { request, group } => {
+                if let Some(request) = self.questions.remove(&(id, request)) {
+                    request.answer(Ok(Answer::Foreground(group)));
+                }
+            }
+            FromSupervisor::ForegroundSignalled { request, result } => {
+                if let Some(request) = self.questions.remove(&(id, request)) {
+                    request.answer(result.map(Answer::Group).map_err(|failure| match failure {
+                        SignalFailure::NoGroup => Failure::NoForeground,
+                        SignalFailure::OwnShell => Failure::OwnShell,
+                        SignalFailure::Errno(errno) => Failure::Signal(errno),
+                    }));
+                }
+            }
+            // Nobody asks yet.
+            FromSupervisor::Running(_) => {}
+            FromSupervisor::Ended { survivors } if survivors.is_empty() => self.finish(Over::Ended),
+            FromSupervisor::Ended { survivors } => self.finish(Over::Failed(Failure::Survived(survivors))),
+        }
+    }
+
+    fn started(&mut self, id: CommandId, pid: u32, spill: [Option<ByteBuf>; 2]) {
+        if !is_process(pid) {
+            return self.distrust("an impossible process id");
+        }
+        let Some(active) = self.commands.get_mut(&id) else { return };
+        active.start = None;
+        active.command.started(pid, spill.map(|path| path.map(|path| String::from_utf8_lossy(&path).into_owned())));
+    }
+
+    fn start_failed(&mut self, id: CommandId, failure: StartFailure) {
+        let Some(active) = self.commands.get(&id) else { return };
+        let command = std::sync::Arc::clone(&active.command);
+        self.forget(id);
+        let outcome = if Failure::is_cancelled(&failure) {
+            Ok(Outcome::signalled("SIGTERM"))
+        } else {
+            Err(Failure::Start { program: command.program().to_owned(), failure })
+        };
+        command.start_failed(outcome, false);
+    }
+
+    fn resolved(&mut self, id: CommandId, result: Result<ByteBuf, ResolveFailure>) {
+        let Some((request, resolve)) = self.lookups.remove(&id) else { return };
+        self.link.forget(id);
+        let name = || String::from_utf8_lossy(&resolve.command).into_owned();
+        request.answer(match result {
+            Ok(path) => Ok(Answer::Path(String::from_utf8_lossy(&path).into_owned())),
+            Err(ResolveFailure::NotOnPath) => Err(Failure::NotOnPath(name())),
+            Err(ResolveFailure::NotExecutable) => Err(Failure::NotExecutable(name())),
+        });
+    }
+
+    /// The supervisor says what ours never says: somebody else sits there.
+    fn distrust(&mut self, what: &str) {
+        self.finish(Over::Failed(Failure::Delivery(format!("the supervisor in the sandbox sent {what}"))));
+    }
+}
+
+/// Whether this can be the id of a command. Whoever signals a handle's `pid` must never reach init or a group of 1.
+fn is_process(pid: u32) -> bool {
+    pid > 1 && i32::try_from(pid).is_ok()
+}

@@ -1,0 +1,83 @@
+//! What the supervisor says.
+
+use protocol::{Channel, Event, StreamId, control::OutputChannel, handshake::Refusal};
+
+use super::{Driver, Over, line::Line};
+use crate::session::failure::Failure;
+
+/// The output that a stream belongs to; `None` for an input.
+pub(super) fn output_of(stream: StreamId) -> Option<OutputChannel> {
+    match stream.channel {
+        Channel::Stdin => None,
+        Channel::Stdout => Some(OutputChannel::Stdout),
+        Channel::Stderr => Some(OutputChannel::Stderr),
+    }
+}
+
+impl Driver {
+    /// Takes everything that the link has to tell.
+    pub(super) fn on_events(&mut self) {
+        while self.end.is_none()
+            && let Some(event) = self.link.poll_event()
+        {
+            self.on_event(event);
+        }
+    }
+
+    fn on_event(&mut self, event: Event) {
+        match event {
+            Event::Ready { epoch } => self.on_ready(epoch),
+            Event::Attached => self.on_attached(),
+            Event::OtherEpoch { epoch } => self.on_other_epoch(epoch),
+            Event::Refused(refusal) => self.on_refused(refusal),
+            Event::Silent => self.broken("nothing was heard for too long".to_owned()),
+            Event::Control { command, message } => self.on_control(command, &message),
+            Event::Data { stream, bytes } => {
+                let len = bytes.len();
+                let taken = match (self.commands.get(&stream.command), output_of(stream)) {
+                    (Some(active), Some(channel)) => active.command.push(channel, bytes),
+                    _ => len,
+                };
+                if taken > 0 {
+                    self.link.consume(stream, taken as u64);
+                }
+            }
+            Event::End { stream, end } => {
+                let Some(channel) = output_of(stream) else { return };
+                let Some(active) = self.commands.get_mut(&stream.command) else { return };
+                active.end_output(channel);
+                active.command.finish(channel, Some(end));
+                self.settle_if_over(stream.command);
+            }
+        }
+    }
+
+    fn on_ready(&mut self, epoch: u64) {
+        tracing::debug!(sandbox = self.parts.sandbox, epoch, "the supervisor speaks");
+        let now = self.clock.now();
+        if let Line::Open(open) = &mut self.line {
+            open.greeting = None;
+            if !self.unary {
+                open.fall_back_at = Some(now + super::connect::FALL_BACK_AFTER + open.effort * 2);
+            }
+        }
+    }
+
+    fn on_attached(&mut self) {
+        tracing::debug!(sandbox = self.parts.sandbox, unary = self.unary, "attached");
+        self.absence = None;
+        self.unary_only |= self.unary;
+        self.checking = None;
+        if let Line::Open(open) = &mut self.line {
+            open.fall_back_at = None;
+        }
+    }
+
+    fn on_refused(&mut self, refusal: Refusal) {
+        match refusal {
+            // It ends itself, and the next attempt finds another one.
+            Refusal::Sandbox | Refusal::Stale => self.broken(refusal.to_string()),
+            Refusal::Version { .. } | Refusal::Token | Refusal::Offset => self.finish(Over::Failed(Failure::Refused(refusal))),
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! What JavaScript asks.
+
+use std::sync::Arc;
+
+use protocol::{
+    CommandId, Filled, Source, StreamId,
+    control::{EndReason, OutputChannel, Resolve, Start, StreamEnd, ToSupervisor},
+};
+
+use super::{
+    Driver,
+    active::{Active, input_stream, output_stream},
+};
+use crate::session::{
+    command::{Command, Outcome, Tree},
+    failure::Failure,
+    input::Left,
+    op::Op,
+    request::Request,
+};
+
+impl Driver {
+    pub(super) fn on_op(&mut self, op: Op) {
+        match op {
+            Op::Start(id, command, start) => self.start(id, command, start),
+            Op::Input(id) => {
+                if self.commands.contains_key(&id) {
+                    self.link.ready(input_stream(id));
+                }
+            }
+            Op::Consumed(id, channel, bytes) => self.link.consume(output_stream(id, channel), bytes as u64),
+            Op::CloseOutput(id, channel) => self.close_output(id, channel),
+            Op::Terminate(id) => self.terminate(id),
+            Op::Resolve(id, request, resolve) => self.resolve(id, request, resolve),
+            Op::Resize(id, rows, cols) => self.tell(id, &ToSupervisor::Resize { rows, cols }),
+            Op::Inspect(id, request) => {
+                let number = self.question(id, request);
+                self.tell(id, &ToSupervisor::InspectForeground { request: number });
+            }
+            Op::Signal(id, request, signal) => {
+                let number = self.question(id, request);
+                self.tell(id, &ToSupervisor::SignalForeground { request: number, signal });
+            }
+            Op::Shutdown(request) => self.shut_down(request),
+            Op::Gone => self.finish(super::Over::Gone),
+        }
+    }
+
+    fn start(&mut self, id: CommandId, command: Arc<Command>, start: Box<Start>) {
+        self.commands.insert(id, Active::new(command, start));
+        self.open(id);
+    }
+
+    /// Opens a command's streams and says what to start.
+    pub(super) fn open(&mut self, id: CommandId) {
+        let Some(active) = self.commands.get(&id) else { return };
+        let Some(start) = &active.start else { return };
+        for stream in active.outputs.iter().filter(|stream| !stream.ended) {
+            self.link.open_incoming(output_stream(id, stream.channel), 0);
+        }
+        self.link.send(id, &ToSupervisor::Start(start.clone()));
+        if active.input {
+            self.link.open_outgoing(input_stream(id), 0);
+            if active.command.is_input_ready() {
+                self.link.ready(input_stream(id));
+            }
+        }
+    }
+
+    fn tell(&mut self, id: CommandId, message: &ToSupervisor) {
+        if self.commands.contains_key(&id) {
+            self.link.send(id, message);
+        }
+    }
+
+    fn close_output(&mut self, id: CommandId, channel: OutputChannel) {
+        let Some(active) = self.commands.get_mut(&id) else { return };
+        active.end_output(channel);
+        active.command.finish(channel, None);
+        self.link.close_incoming(output_stream(id, channel));
+        self.link.send(id, &ToSupervisor::CloseOutput(channel));
+        self.settle_if_over(id);
+    }
+
+    fn terminate(&mut self, id: CommandId) {
+        let Some(active) = self.commands.get_mut(&id) else { return };
+        active.terminated = true;
+        if self.link.take_back(id) {
+            let command = Arc::clone(&active.command);
+            self.forget(id);
+            return command.start_failed(Ok(Outcome::signalled("SIGTERM")), true);
+        }
+        self.link.send(id, &ToSupervisor::Terminate);
+        self.note_deadline(id);
+    }
+
+    pub(super) fn resolve(&mut self, id: CommandId, request: Arc<Request>, resolve: Resolve) {
+        self.link.send(id, &ToSupervisor::Resolve(resolve.clone()));
+        self.lookups.insert(id, (request, resolve));
+    }
+
+    fn question(&mut self, id: CommandId, request: Arc<Request>) -> u32 {
+        self.last_question = self.last_question.wrapping_add(1);
+        if self.commands.get(&id).is_none_or(|active| active.exit.is_some()) {
+            request.answer(Err(Failure::NoForeground));
+        } else {
+            self.questions.insert((id, self.last_question), request);
+        }
+        self.last_question
+    }
+
+    /// Whoever is still under way is ended by the supervisor itself.
+    fn shut_down(&mut self, request: Arc<Request>) {
+        self.shutdown.push(request);
+        if self.shutdown.len() > 1 {
+            return;
+        }
+        // Nothing of what never reached it has to.
+        let unsent: Vec<CommandId> = self.commands.keys().copied().filter(|id| !self.link.was_sent(*id)).collect();
+        for id in unsent {
+            self.terminate(id);
+        }
+        self.link.send(0, &ToSupervisor::Shutdown);
+    }
+
+    /// Takes a command out of everything.
+    pub(super) fn forget(&mut self, id: CommandId) {
+        let Some(active) = self.commands.remove(&id) else { return };
+        if let Some(deadline) = active.raw_deadline() {
+            self.deadlines.remove(&(deadline, id));
+        }
+        for stream in &active.outputs {
+            self.link.close_incoming(output_stream(id, stream.channel));
+        }
+        self.link.close_outgoing(input_stream(id));
+        self.link.forget(id);
+        let asked: Vec<(CommandId, u32)> = self.questions.keys().copied().filter(|(command, _)| *command == id).collect();
+        for request in asked.iter().filter_map(|key| self.questions.remove(key)) {
+            request.answer(Err(Failure::NoForeground));
+        }
+    }
+}
+
+/// The inputs of all commands, as the link wants them.
+pub(super) struct Inputs<'a>(pub(super) &'a std::collections::HashMap<CommandId, Active>);
+
+impl Source for Inputs<'_> {
+    fn read(&mut self, stream: StreamId, max: usize, out: &mut Vec<u8>) -> Filled {
+        let end = |reason| Filled::End(StreamEnd { offset: 0, reason, spilled: false });
+        let Some(active) = self.0.get(&stream.command) else { return end(EndReason::Closed) };
+        match active.command.take_input(max, out) {
+            Left::More => Filled::More,
+            Left::Nothing => Filled::Drained,
+            Left::End => end(EndReason::Eof),
+        }
+    }
+}
+
+/// What is known of the tree of a command that ended with its supervisor.
+pub(super) const ENDED: Tree = Tree::Gone;

@@ -1,0 +1,231 @@
+//! One output of a command, on the host's side.
+
+use bytes::Bytes;
+use protocol::control::{EndReason, StreamEnd};
+
+use super::{queue::Queue, tail::Tail};
+
+/// Where an output's bytes go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// To a reader, complete.
+    Raw,
+    /// To a reader, until the drain grace is over.
+    Drained,
+    /// Into a window of so many last bytes, with a file of at most so many in the sandbox.
+    Tail {
+        /// Bytes.
+        window: usize,
+        /// Bytes; `None` is no file.
+        spill: Option<u64>,
+    },
+}
+
+/// What one read of a collected output gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Collected {
+    /// Bytes from the asked offset, or the whole window when it is `lossy`.
+    pub bytes: Vec<u8>,
+    /// Offset to go on from.
+    pub next: u64,
+    /// Whether bytes between the asked offset and these are missing.
+    pub lossy: bool,
+    /// The file in the sandbox that has all bytes, when some are missing here.
+    pub spill_path: Option<String>,
+}
+
+/// One output.
+#[derive(Debug)]
+pub struct Output {
+    store: Store,
+    end: Option<StreamEnd>,
+    unwanted: bool,
+}
+
+#[derive(Debug)]
+enum Store {
+    Queue(Queue),
+    Tail(Tail, Option<Spill>),
+}
+
+#[derive(Debug)]
+struct Spill {
+    cap: u64,
+    path: Option<String>,
+    complete_to: u64,
+    lost: bool,
+}
+
+impl Output {
+    /// An output without bytes.
+    pub fn new(mode: Mode) -> Self {
+        let store = match mode {
+            Mode::Raw | Mode::Drained => Store::Queue(Queue::default()),
+            Mode::Tail { window, spill } => {
+                Store::Tail(Tail::new(window), spill.map(|cap| Spill { cap, path: None, complete_to: 0, lost: false }))
+            }
+        };
+        Self { store, end: None, unwanted: false }
+    }
+
+    /// Takes bytes of the stream. Returns how many are consumed already, and whether a reader should be told.
+    pub fn push(&mut self, bytes: Bytes) -> (usize, bool) {
+        if self.unwanted {
+            return (bytes.len(), false);
+        }
+        match &mut self.store {
+            Store::Tail(tail, _) => {
+                tail.push(&bytes);
+                (bytes.len(), false)
+            }
+            Store::Queue(queue) => {
+                let was_empty = queue.is_empty();
+                queue.push(bytes);
+                (0, was_empty)
+            }
+        }
+    }
+
+    /// The stream ended.
+    pub fn finish(&mut self, end: StreamEnd) {
+        self.end.get_or_insert(end);
+    }
+
+    /// The stream ends without the supervisor's word.
+    pub fn abandon(&mut self) {
+        self.finish(StreamEnd { offset: 0, reason: EndReason::Closed, spilled: false });
+    }
+
+    /// Whether the stream ended; a reader may still have bytes to take.
+    pub fn is_finished(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Whether the stream ended and all bytes were taken.
+    pub fn is_over(&self) -> bool {
+        self.is_finished() && (self.unwanted || self.waiting() == 0)
+    }
+
+    /// Bytes that wait for a reader.
+    pub fn waiting(&self) -> usize {
+        match &self.store {
+            Store::Queue(queue) => queue.len(),
+            Store::Tail(..) => 0,
+        }
+    }
+
+    /// Takes up to `max` waiting bytes.
+    pub fn take(&mut self, max: usize) -> Option<Vec<u8>> {
+        match &mut self.store {
+            Store::Queue(queue) => queue.take(max),
+            Store::Tail(..) => None,
+        }
+    }
+
+    /// Nobody reads any more. Returns how many waiting bytes are dropped by that.
+    pub fn discard(&mut self) -> usize {
+        self.unwanted = true;
+        match &mut self.store {
+            Store::Queue(queue) => queue.clear(),
+            Store::Tail(..) => 0,
+        }
+    }
+
+    /// Where the spill file is.
+    pub fn set_spill_path(&mut self, at: String) {
+        if let Store::Tail(_, Some(spill)) = &mut self.store {
+            spill.path = Some(at);
+        }
+    }
+
+    /// The spill file has everything up to `offset`.
+    pub fn set_spilled(&mut self, offset: u64) {
+        if let Store::Tail(_, Some(spill)) = &mut self.store {
+            spill.complete_to = offset;
+        }
+    }
+
+    /// There is no spill file (any more).
+    pub fn lose_spill(&mut self) {
+        if let Store::Tail(_, Some(spill)) = &mut self.store {
+            spill.lost = true;
+        }
+    }
+
+    /// Reads a collected output; `None` when it is none.
+    pub fn read_from(&self, offset: u64) -> Option<Collected> {
+        let Store::Tail(tail, spill) = &self.store else { return None };
+        let read = tail.read_from(offset);
+        let spill_path = spill.as_ref().filter(|spill| read.lossy && self.has_whole_file(spill, tail.total())).and_then(|spill| spill.path.clone());
+        Some(Collected { bytes: read.bytes, next: read.next, lossy: read.lossy, spill_path })
+    }
+
+    fn has_whole_file(&self, spill: &Spill, total: u64) -> bool {
+        let complete = self.end.as_ref().map_or(spill.complete_to >= total, |end| end.spilled);
+        complete && !spill.lost && total <= spill.cap
+    }
+
+    /// Bytes of host memory that a collected output holds.
+    pub fn memory(&self) -> usize {
+        match &self.store {
+            Store::Tail(tail, _) => tail.memory(),
+            Store::Queue(_) => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed test may panic")]
+    use super::*;
+
+    fn collected(window: usize, spill: Option<u64>) -> Output {
+        Output::new(Mode::Tail { window, spill })
+    }
+
+    fn end(spilled: bool) -> StreamEnd {
+        StreamEnd { offset: 10, reason: EndReason::Eof, spilled }
+    }
+
+    #[test]
+    fn c17_a_spill_path_is_shown_only_when_bytes_are_missing_and_the_file_has_them_all() {
+        let mut output = collected(4, Some(100));
+        output.set_spill_path("/r/spill".into());
+        output.push(Bytes::from_static(b"0123456789"));
+        assert_eq!(output.read_from(0).unwrap().spill_path, None, "the file is behind");
+        output.set_spilled(10);
+        assert_eq!(output.read_from(0).unwrap().spill_path.as_deref(), Some("/r/spill"));
+        assert_eq!(output.read_from(6).unwrap().spill_path, None, "nothing is missing");
+        output.finish(end(true));
+        assert_eq!(output.read_from(5).unwrap().spill_path.as_deref(), Some("/r/spill"));
+    }
+
+    #[test]
+    fn c17_a_file_that_was_not_kept_or_is_over_its_cap_is_not_shown() {
+        for (cap, kept, lost) in [(100, false, false), (9, true, false), (100, true, true)] {
+            let mut output = collected(4, Some(cap));
+            output.set_spill_path("/r/spill".into());
+            output.push(Bytes::from_static(b"0123456789"));
+            output.set_spilled(10);
+            if lost {
+                output.lose_spill();
+            }
+            output.finish(end(kept));
+            assert_eq!(output.read_from(0).unwrap().spill_path, None);
+        }
+    }
+
+    #[test]
+    fn c18_a_collected_output_is_consumed_at_once_and_a_raw_one_by_its_reader() {
+        assert_eq!(collected(4, None).push(Bytes::from_static(b"abc")), (3, false));
+        let mut raw = Output::new(Mode::Raw);
+        assert_eq!(raw.push(Bytes::from_static(b"abc")), (0, true));
+        assert_eq!(raw.push(Bytes::from_static(b"def")), (0, false), "its reader knows already");
+        assert_eq!(raw.take(4).unwrap(), b"abcd");
+        raw.finish(end(false));
+        assert!(!raw.is_over());
+        assert_eq!(raw.discard(), 2);
+        assert!(raw.is_over());
+        assert_eq!(raw.push(Bytes::from_static(b"x")), (1, false));
+    }
+}
