@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bytes::{Buf as _, Bytes, BytesMut};
 
 use crate::{
-    seal::Keys,
+    seal::{Keys, Opener},
     wire::{BadBytes, FLAG_SEALED, FRAME_HEADER, FrameHeader, Kind, MESSAGE_HEADER, MessageHeader, StreamId},
 };
 
@@ -160,6 +160,7 @@ impl Frame {
 pub struct Decoder {
     input: Rope,
     body: Option<Body>,
+    opener: Option<Opener>,
 }
 
 #[derive(Debug)]
@@ -199,7 +200,8 @@ impl Decoder {
                     }
                     self.input.skip(MESSAGE_HEADER);
                     let sealed = self.input.take(header.body).into_bytes();
-                    let plain = keys.ok_or(BadBytes::Seal)?.open(&bytes, &sealed)?;
+                    let keys = keys.ok_or(BadBytes::Seal)?;
+                    let plain = Opener::open(&mut self.opener, keys, &bytes, &sealed)?;
                     body.left = plain.len();
                     let mut opened = Rope::default();
                     opened.push(Bytes::from(plain));
