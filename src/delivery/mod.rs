@@ -17,6 +17,8 @@ mod uploading;
 
 #[cfg(test)]
 mod real_daemon_tests;
+#[cfg(test)]
+mod wire_tests;
 
 pub use self::{
     attachment::{Attachment, SupervisorOutput, UnaryInput},

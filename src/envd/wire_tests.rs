@@ -233,3 +233,47 @@ async fn an_upload_names_path_and_user_and_falls_back_when_the_user_is_unknown()
     }
     assert_eq!(got[1].body, b"gz");
 }
+
+/// Accepts one connection, reads the request and answers with the beginning of an endless stream.
+async fn endless(listener: tokio::net::TcpListener) -> tokio::net::TcpStream {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let (mut stream, _) = listener.accept().await.unwrap();
+    let mut request = [0; 4096];
+    assert!(stream.read(&mut request).await.unwrap() > 0);
+    stream.write_all(&open_answer(PROTO, &started())).await.unwrap();
+    stream
+}
+
+async fn listen() -> (tokio::net::TcpListener, Envd) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let facts = test_facts(format!("http://{}", listener.local_addr().unwrap()));
+    (listener, Envd::new(facts).unwrap())
+}
+
+#[tokio::test]
+async fn dropping_the_output_closes_its_connection_at_once() {
+    use tokio::io::AsyncReadExt as _;
+    let (listener, envd) = listen().await;
+    let (mut stream, started) = tokio::join!(endless(listener), envd.start(Start::default()));
+    drop(started.unwrap());
+    let mut rest = Vec::new();
+    timeout(LIMIT, stream.read_to_end(&mut rest)).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn an_output_that_nobody_reads_is_read_ahead_by_a_bounded_amount_only() {
+    use tokio::io::AsyncWriteExt as _;
+    let (listener, envd) = listen().await;
+    let (mut stream, started) = tokio::join!(endless(listener), envd.start(Start::default()));
+    let mut started = started.unwrap();
+    let output = envd_api::process::process_event::data_event::Output::Stdout(vec![7; 32 << 10].into());
+    let data =
+        frame(0, &event(wire::Event::Data(envd_api::process::process_event::DataEvent { output: Some(output) })));
+    let mut written = 0;
+    while timeout(Duration::from_millis(500), stream.write_all(&data)).await.is_ok() {
+        written += data.len();
+        // What is read ahead, and the sockets' own buffers.
+        assert!(written < 32 << 20, "the client reads without an end");
+    }
+    assert!(matches!(started.output.next().await, Ok(Some(Event::Stdout(_)))));
+}
