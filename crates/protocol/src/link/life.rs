@@ -1,0 +1,54 @@
+//! Heartbeats, silence, and acknowledgements that are due.
+
+use std::time::Duration;
+
+use super::{Event, Link, Role, State};
+use crate::time::Time;
+
+/// The longest time that one tick counts as silence: a machine that slept, or a paused sandbox, was not silent.
+const TICK: Duration = Duration::from_secs(5);
+
+impl Link {
+    /// When [`Link::handle_timeout`] wants to be called; `None` while there is no connection.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Time> {
+        if self.state == State::Detached || self.silent {
+            return None;
+        }
+        let silence = Duration::from_millis(self.timing.silence_ms.into());
+        let tick = self.ticked + TICK.min(silence.saturating_sub(self.silence));
+        let ping = self.pings().then(|| self.pinged + Duration::from_millis(self.timing.heartbeat_ms.into()));
+        [Some(tick), ping, self.ack.due].into_iter().flatten().min()
+    }
+
+    /// The time is `now`.
+    pub fn handle_timeout(&mut self, now: Time) {
+        if self.state == State::Detached {
+            return;
+        }
+        if self.ack.due.is_some_and(|due| due <= now) {
+            self.ack.now = true;
+            self.ack.due = None;
+        }
+        if self.pings() && now.since(self.pinged) >= Duration::from_millis(self.timing.heartbeat_ms.into()) {
+            self.pinged = now;
+            self.ping = Some(now.0);
+        }
+        self.silence += now.since(self.ticked).min(TICK);
+        self.ticked = now;
+        if !self.silent && self.silence >= Duration::from_millis(self.timing.silence_ms.into()) {
+            self.silent = true;
+            self.events.push_back(Event::Silent);
+        }
+    }
+
+    fn pings(&self) -> bool {
+        self.state == State::Attached && matches!(self.role, Role::Host { .. })
+    }
+
+    pub(super) fn heard(&mut self, now: Time) {
+        self.ticked = now;
+        self.silence = Duration::ZERO;
+        self.silent = false;
+    }
+}
