@@ -8,6 +8,8 @@
 //! Layers, outermost first: CORS, access token, user name, router. One [`Sandbox`](sandbox::Sandbox)
 //! holds what the calls share.
 
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is how a test fails"))]
+
 pub mod account;
 mod authentication;
 pub mod connect;

@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     fs, io,
     os::unix::fs::MetadataExt as _,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use envd_api::filesystem::{EntryInfo, FileType};
@@ -49,13 +49,13 @@ impl Entries {
             owner: self.users.entry(found.uid()).or_insert_with_key(|uid| account::user_name(*uid)).clone(),
             group: self.groups.entry(found.gid()).or_insert_with_key(|gid| account::group_name(*gid)).clone(),
             modified_time: modified,
-            symlink_target: target.as_ref().map(text),
+            symlink_target: target.as_deref().map(text),
             metadata: metadata::read(path).into_iter().collect(),
         })
     }
 }
 
-fn text(path: &PathBuf) -> String {
+fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 

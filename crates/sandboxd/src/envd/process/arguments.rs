@@ -50,7 +50,7 @@ impl Arguments {
             argv: Strings::new(words),
             envp: Strings::new(environment),
             // The daemon runs every command through `nice`, whose words these are.
-            complaint: format!("nice: '{command}': ").into_bytes(),
+            complaint: format!("/usr/bin/nice: '{command}': ").into_bytes(),
         })
     }
 }

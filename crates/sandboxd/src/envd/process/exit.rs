@@ -80,6 +80,7 @@ mod tests {
 
     use super::*;
 
+    #[allow(clippy::zombie_processes, reason = "it is waited for through its pidfd")]
     fn end_of(script: &str) -> EndEvent {
         let child = Command::new("/bin/sh").args(["-c", script]).spawn().expect("sh");
         let pid = rustix::process::Pid::from_child(&child);

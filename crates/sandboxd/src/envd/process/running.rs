@@ -31,6 +31,8 @@ pub struct Process {
     pub input: Input,
     /// Ends the wait for the end of its output; the end of the process is then enough.
     pub cut: CancellationToken,
+    /// Cancelled when it has ended and the system has forgotten its pid.
+    pub gone: CancellationToken,
     /// How it ended; `None` as long as it runs.
     pub end: watch::Sender<Option<EndEvent>>,
     handle: AsyncFd<OwnedFd>,
@@ -55,6 +57,7 @@ impl Process {
             input,
             output: Arc::new(Fanout::new()),
             cut: CancellationToken::new(),
+            gone: CancellationToken::new(),
             end: watch::Sender::new(None),
             handle: polled(handle, Interest::READABLE)?,
         })

@@ -41,6 +41,7 @@ pub async fn supervise(sandbox: Arc<Sandbox>, process: Arc<Process>, sources: Ve
         () = process.cut.cancelled() => {}
     }
     let status = process.ended().await;
+    process.gone.cancel();
     killer.abort();
     pumps.shutdown().await;
     // Only a panic in the fan-out is an error here, and its listeners are gone with it.

@@ -60,6 +60,19 @@ impl Readable {
     }
 }
 
+/// Something that was there before its directory was watched.
+struct Found {
+    path: PathBuf,
+    has_content: bool,
+}
+
+impl Found {
+    /// What must have happened to it.
+    fn types(&self, is_made: bool) -> Vec<EventType> {
+        if is_made && self.has_content { vec![EventType::Create, EventType::Write] } else { vec![EventType::Create] }
+    }
+}
+
 struct Raw {
     descriptor: i32,
     flags: ReadFlags,
@@ -79,7 +92,7 @@ impl Inotify {
         let mut inotify = Self { fd, tree: Tree::new(directory.into()), recursive, moves: VecDeque::new() };
         inotify.add(directory)?;
         if recursive {
-            inotify.add_below(directory, &mut Vec::new());
+            inotify.add_below(directory);
         }
         Ok((inotify, readable))
     }
@@ -158,11 +171,18 @@ impl Inotify {
         let moved_from = self.pair_moves(raw, &path);
         if self.recursive && is_new && flags.contains(ReadFlags::ISDIR) {
             if let Some(from) = moved_from {
+                // Its directories are watched all along; only their names are new.
                 self.tree.rename(&from, &path);
+                return;
             }
             // It may have been removed again.
             let _ = self.add(&path);
-            self.add_below(&path, changes);
+            let is_made = flags.contains(ReadFlags::CREATE);
+            for found in self.add_below(&path) {
+                // What came along with a directory that was moved here wasn't written now.
+                let types = found.types(is_made);
+                changes.push(Change { path: found.path, types });
+            }
         }
     }
 
@@ -193,28 +213,26 @@ impl Inotify {
         Ok(())
     }
 
-    /// Watches all directories below one. What is found there and wasn't watched yet was made before
-    /// the kernel was told to look: those are told as created, and files with content as written.
-    fn add_below(&mut self, directory: &Path, found: &mut Vec<Change>) {
-        let Ok(entries) = fs::read_dir(directory) else { return };
-        for entry in entries.flatten() {
-            let path = entry.path();
-            let Ok(kind) = entry.file_type() else { continue };
-            if kind.is_dir() {
-                if self.tree.contains(&path) {
-                    continue;
+    /// Watches all directories below one. Gives what is in them: it was made before the
+    /// kernel was told to look.
+    fn add_below(&mut self, directory: &Path) -> Vec<Found> {
+        let mut found = Vec::new();
+        let mut unread = vec![directory.to_path_buf()];
+        while let Some(directory) = unread.pop() {
+            // It may have been removed, or be unreadable, which is passed over.
+            let Ok(entries) = fs::read_dir(&directory) else { continue };
+            for entry in entries.flatten() {
+                let path = entry.path();
+                let Ok(kind) = entry.file_type() else { continue };
+                if kind.is_dir() {
+                    let _ = self.add(&path);
+                    unread.push(path.clone());
                 }
-                found.push(Change { path: path.clone(), types: vec![EventType::Create] });
-                // It may have been removed, or be unreadable, which is passed over.
-                let _ = self.add(&path);
-                self.add_below(&path, found);
-            } else {
                 let has_content = kind.is_file() && entry.metadata().is_ok_and(|found| found.len() > 0);
-                let types =
-                    if has_content { vec![EventType::Create, EventType::Write] } else { vec![EventType::Create] };
-                found.push(Change { path, types });
+                found.push(Found { path, has_content });
             }
         }
+        found
     }
 
     fn raw_fd(&self) -> BorrowedFd<'_> {
