@@ -108,10 +108,22 @@ pub fn main() -> ExitCode {
     }
     match Cli::parse().command {
         // Forks, so no threads and no runtime.
-        Command::Init { dir } => boxes::monitor::main(&dir),
+        Command::Init { dir } => {
+            name(c"sandboxd");
+            boxes::monitor::main(&dir)
+        }
         Command::Serve(options) => finish(run_service(options)),
-        Command::Envd(options) => finish(run_daemon(options)),
+        Command::Envd(options) => {
+            name(c"envd");
+            finish(run_daemon(options))
+        }
     }
+}
+
+/// What `ps` shows: a program started by way of `/proc/self/exe` is called `exe` otherwise.
+fn name(name: &std::ffi::CStr) {
+    // Nothing depends on it.
+    let _ = rustix::thread::set_name(name);
 }
 
 fn finish(result: Result<(), Box<dyn std::error::Error>>) -> ExitCode {

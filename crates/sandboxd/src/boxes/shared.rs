@@ -45,10 +45,10 @@ fn programs(bin: &Path, isolation: Isolation) -> io::Result<()> {
     let mode = if isolation == Isolation::TwoUsers { 0o4755 } else { 0o755 };
     fs::set_permissions(&sudo, fs::Permissions::from_mode(mode))?;
     let python = bin.join("python");
-    if find("python").is_none() && !python.exists() {
-        if let Some(python3) = find("python3") {
-            symlink(python3, python)?;
-        }
+    if let (None, Some(python3)) = (find("python"), find("python3"))
+        && !python.exists()
+    {
+        symlink(python3, python)?;
     }
     Ok(())
 }

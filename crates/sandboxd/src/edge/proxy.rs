@@ -71,10 +71,11 @@ async fn pass(
     target: &Target,
     sandbox: &Arc<Sandbox>,
 ) -> Response<Body> {
-    if sandbox.phase() == Phase::Paused && sandbox.spec.auto_resume {
-        if let Err(error) = edge.sandboxes.resume(&sandbox.id, None).await {
-            tracing::warn!(%error, sandbox = %sandbox.id, "cannot wake");
-        }
+    if sandbox.phase() == Phase::Paused
+        && sandbox.spec.auto_resume
+        && let Err(error) = edge.sandboxes.resume(&sandbox.id, None).await
+    {
+        tracing::warn!(%error, sandbox = %sandbox.id, "cannot wake");
     }
     // Before the look at the phase: whoever stops the sandbox after that look will find this request.
     let entered = sandbox.streams.enter(link, request.version() == Version::HTTP_2);

@@ -26,20 +26,22 @@ impl State {
     /// # Errors
     /// [`Error::StateInUse`], [`Error::Io`].
     pub fn open(given: Option<&Path>) -> Result<Self, Error> {
-        let temporary = given.is_none();
-        let path = match given {
-            Some(path) => {
-                fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
-                path.to_owned()
+        let Some(path) = given else { return Self::temporary() };
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+        let lock = lock(path)?.ok_or_else(|| Error::StateInUse(path.to_owned()))?;
+        clear(path)?;
+        Ok(Self { path: path.to_owned(), temporary: false, lock })
+    }
+
+    fn temporary() -> Result<Self, Error> {
+        sweep(&std::env::temp_dir());
+        loop {
+            let path = tempfile::Builder::new().prefix(PREFIX).tempdir()?.keep();
+            // Another service that is sweeping just now may have taken it for a left-over.
+            if let Some(lock) = lock(&path)? {
+                return Ok(Self { path, temporary: true, lock });
             }
-            None => {
-                sweep(&std::env::temp_dir());
-                tempfile::Builder::new().prefix(PREFIX).tempdir()?.keep()
-            }
-        };
-        let lock = lock(&path)?.ok_or_else(|| Error::StateInUse(path.clone()))?;
-        clear(&path)?;
-        Ok(Self { path, temporary, lock })
+        }
     }
 
     /// Where it is.
