@@ -23,8 +23,9 @@ const WINDOW: u32 = 4 << 20;
 pub async fn serve(stream: TcpStream, peer: SocketAddr, edge: Arc<Edge>, shutdown: CancellationToken) {
     // Small frames are answers that somebody waits for.
     let _ = stream.set_nodelay(true);
-    let link = edge.links.open(peer);
-    let io = TokioIo::new(FaultStream::new(stream, Arc::clone(&link)));
+    let registration = edge.links.open(peer);
+    let link = Arc::clone(&registration.link);
+    let io = TokioIo::new(FaultStream::new(stream, registration));
     let service = service_fn(|request| {
         let (edge, link) = (Arc::clone(&edge), Arc::clone(&link));
         async move { Ok::<_, Infallible>(proxy::answer(&edge, &link, request).await) }
@@ -36,15 +37,11 @@ pub async fn serve(stream: TcpStream, peer: SocketAddr, edge: Arc<Edge>, shutdow
         .initial_stream_window_size(WINDOW)
         .initial_connection_window_size(WINDOW * 4)
         .max_frame_size(64 << 10);
-    {
-        let connection = server.serve_connection_with_upgrades(io, service);
-        tokio::select! {
-            ended = connection => if let Err(error) = ended {
-                tracing::debug!(%error, %peer, "connection ended");
-            },
-            () = link.over() => {}
-            () = shutdown.cancelled() => {}
-        }
+    tokio::select! {
+        ended = server.serve_connection_with_upgrades(io, service) => if let Err(error) = ended {
+            tracing::debug!(%error, %peer, "connection ended");
+        },
+        () = link.over() => {}
+        () = shutdown.cancelled() => {}
     }
-    edge.links.close(&link);
 }

@@ -26,6 +26,20 @@ impl Inner {
     }
 }
 
+/// Keeps a connection in the register; dropping it says that the connection has ended.
+#[derive(Debug)]
+pub struct Registration {
+    links: Arc<Links>,
+    /// The connection.
+    pub link: Arc<Link>,
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.links.inner().open.remove(&self.link.id);
+    }
+}
+
 /// The register of connections and plans.
 #[derive(Debug, Default)]
 pub struct Links(Mutex<Inner>);
@@ -36,17 +50,12 @@ impl Links {
     }
 
     /// Registers a new connection.
-    pub fn open(&self, peer: SocketAddr) -> Arc<Link> {
+    pub fn open(self: &Arc<Self>, peer: SocketAddr) -> Registration {
         let mut inner = self.inner();
         inner.next += 1;
         let link = Arc::new(Link::new(inner.next, peer, inner.plan_for(None)));
         inner.open.insert(link.id, Arc::clone(&link));
-        link
-    }
-
-    /// Forgets a connection.
-    pub fn close(&self, link: &Link) {
-        self.inner().open.remove(&link.id);
+        Registration { links: Arc::clone(self), link }
     }
 
     /// Notes that a connection has a request for `sandbox`, whose plan it comes under.

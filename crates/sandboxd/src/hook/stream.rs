@@ -13,6 +13,7 @@ use tokio::net::TcpStream;
 use super::Link;
 use super::faults::{Direction, Faults};
 use super::lane::Lane;
+use super::links::Registration;
 
 /// How much is read ahead at once under a plan.
 const READ: usize = 256 << 10;
@@ -24,6 +25,7 @@ const READ: usize = 256 << 10;
 pub struct FaultStream {
     io: TcpStream,
     link: Arc<Link>,
+    _registration: Registration,
     up: Lane,
     down: Lane,
     /// The client has sent its last byte (or its connection broke), after what waits in `up`.
@@ -32,9 +34,18 @@ pub struct FaultStream {
 }
 
 impl FaultStream {
-    /// Wraps a connection.
-    pub fn new(io: TcpStream, link: Arc<Link>) -> Self {
-        Self { io, link, up: Lane::default(), down: Lane::default(), ended: false, scratch: Vec::new() }
+    /// Wraps a connection. It stays registered as long as this lives, whatever protocol it changes to.
+    pub fn new(io: TcpStream, registration: Registration) -> Self {
+        let link = Arc::clone(&registration.link);
+        Self {
+            io,
+            link,
+            _registration: registration,
+            up: Lane::default(),
+            down: Lane::default(),
+            ended: false,
+            scratch: Vec::new(),
+        }
     }
 
     /// How many more bytes may pass until the plan cuts.
