@@ -2,7 +2,7 @@
 /**
  * `npm run demo`: real work of a harness' bash in a sandbox, on a fresh machine, without an account.
  *
- *   node scripts/demo.mjs [--provider native|ts]
+ *   node scripts/demo.mjs [--provider native|ts] [--no-build]
  *
  * Needs Node 20 or later, Rust and a C compiler. A server of your own: DSH_TEST_E2B_API_URL,
  * DSH_TEST_E2B_SANDBOX_URL, DSH_TEST_E2B_API_KEY. Exit code 0 when every step gave what it should.
@@ -10,7 +10,10 @@
 import { parseArgs } from 'node:util'
 import { build, install } from './demo/prepare.js'
 
-const { values: { provider } } = parseArgs({ options: { provider: { type: 'string', default: 'native' } } })
+const { values } = parseArgs({
+  options: { provider: { type: 'string', default: 'native' }, 'no-build': { type: 'boolean', default: false } },
+})
+const { provider } = values
 if (!['native', 'ts'].includes(provider)) {
   console.error('--provider takes native or ts')
   process.exit(2)
