@@ -80,6 +80,12 @@ impl NativeHandle {
         self.command.pid().and_then(|pid| i32::try_from(pid).ok()).unwrap_or(-1)
     }
 
+    /// Whether it is known to run, or to have run.
+    #[napi(getter, catch_unwind)]
+    pub fn is_started(&self) -> bool {
+        self.command.is_started()
+    }
+
     /// Up to `max` bytes of an output; `null` when none wait.
     #[napi(catch_unwind)]
     pub fn take<'env>(&self, env: &'env Env, number: u32, max: u32) -> Result<Option<BufferSlice<'env>>> {

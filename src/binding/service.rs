@@ -147,6 +147,15 @@ impl NativeService {
         sessions.values().map(ask).collect()
     }
 
+    /// Lets everything go: whoever still waits is told, and nothing here keeps the program any longer.
+    #[napi(catch_unwind)]
+    pub fn close(&self) {
+        self.current.replace(None);
+        for (_, session) in self.sessions.borrow_mut().drain() {
+            session.close();
+        }
+    }
+
     /// The owner has ended this sandbox.
     #[napi(catch_unwind)]
     pub fn gone(&self, sandbox_id: String) {

@@ -67,6 +67,7 @@ pub struct Command {
 struct State {
     pid: Option<u32>,
     pid_seen: bool,
+    started: bool,
     reserved: Option<Reserved>,
     bound: Option<(CommandId, UnboundedSender<Op>)>,
     outputs: [Option<Output>; 2],
@@ -97,6 +98,7 @@ impl Command {
         let state = State {
             pid: reserved.as_ref().map(|reserved| reserved.pid),
             pid_seen: false,
+            started: false,
             reserved,
             bound: None,
             outputs: outputs.map(|mode| mode.map(Output::new)),
@@ -140,6 +142,11 @@ impl Command {
         let mut state = self.lock();
         state.pid_seen |= state.pid.is_some();
         state.pid
+    }
+
+    /// Whether it is known to run, or to have run.
+    pub fn is_started(&self) -> bool {
+        self.lock().started
     }
 
     /// Takes up to `max` bytes of an output that waits for its reader.
@@ -282,10 +289,9 @@ impl Command {
                 output.set_spill_path(path);
             }
         }
-        if state.pid != Some(pid) {
-            state.pid = Some(pid);
-            self.wakes.mark(self.id, changed::PID);
-        }
+        state.started = true;
+        state.pid = Some(pid);
+        self.wakes.mark(self.id, changed::PID);
     }
 
     /// The command could not be started, or was called off: its id reads as none from now on, its streams end.

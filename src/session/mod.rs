@@ -132,4 +132,9 @@ impl Session {
     pub fn gone(&self) {
         let _ = self.ops.send(Op::Gone);
     }
+
+    /// Nobody wants anything any more: whoever waits is told so.
+    pub fn close(&self) {
+        let _ = self.ops.send(Op::Close);
+    }
 }

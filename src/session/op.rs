@@ -34,4 +34,6 @@ pub enum Op {
     Shutdown(Arc<Request>),
     /// The owner has ended the sandbox itself.
     Gone,
+    /// Nobody wants anything any more; what runs in the sandbox is left to itself.
+    Close,
 }

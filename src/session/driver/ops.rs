@@ -8,7 +8,7 @@ use protocol::{
 };
 
 use super::{
-    Driver,
+    Driver, Over,
     active::{Active, input_stream, output_stream},
 };
 use crate::session::{
@@ -42,7 +42,8 @@ impl Driver {
                 self.tell(id, &ToSupervisor::SignalForeground { request: number, signal });
             }
             Op::Shutdown(request) => self.shut_down(request),
-            Op::Gone => self.finish(super::Over::Gone),
+            Op::Gone => self.finish(Over::Gone),
+            Op::Close => self.finish(Over::Failed(Failure::Closed)),
         }
     }
 

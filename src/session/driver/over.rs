@@ -55,7 +55,7 @@ impl Driver {
             Op::Start(_, command, _) => command.start_failed(Err(failure), false),
             Op::Resolve(_, request, _) | Op::Inspect(_, request) | Op::Signal(_, request, _) => request.answer(Err(failure)),
             Op::Shutdown(request) => self.shutdown.push(request),
-            Op::Input(_) | Op::Consumed(..) | Op::CloseOutput(..) | Op::Terminate(_) | Op::Resize(..) | Op::Gone => {}
+            Op::Input(_) | Op::Consumed(..) | Op::CloseOutput(..) | Op::Terminate(_) | Op::Resize(..) | Op::Gone | Op::Close => {}
         }
     }
 }

@@ -1,0 +1,17 @@
+/**
+ * Registers this package with the harness' invariants. It installs none: a command's facts have one source, the supervisor.
+ * @module dsh-subprocess-native/invariant
+ */
+
+/** Name of the companion plugin. */
+export const name = 'dsh-subprocess-native-invariant'
+/** What it needs. */
+export const inject = ['invariants']
+
+const install = () => {}
+
+/**
+ * @param {object} ctx a Cordis context that has `invariants`
+ * @returns {Promise<() => void>} ends the registration
+ */
+export const apply = async ctx => ctx.invariants.register('dsh-subprocess-native', install)

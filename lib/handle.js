@@ -1,0 +1,166 @@
+/**
+ * One command, as consumers of the seam see it.
+ * @module dsh-subprocess-native/lib/handle
+ */
+import { OutputReader } from './collected.js'
+import { toError } from './errors.js'
+import { InheritedOutput } from './inherit.js'
+import { OUTCOME, STDERR, STDIN, STDOUT, TREE, forget, listen } from './native.js'
+import { BatchInput, InputStream, OutputStream } from './streams.js'
+
+const CHANNELS = ['stdout', 'stderr']
+
+/**
+ * What the addon does with an output.
+ * @param {'pipe' | 'inherit' | { maxBytes: number, spill?: { maxBytes: number } }} mode
+ */
+export function outputSpec(mode) {
+  if (mode === 'pipe') return { mode: 'raw', maxBytes: 0, spillBytes: null }
+  if (mode === 'inherit') return { mode: 'drained', maxBytes: 0, spillBytes: null }
+  return { mode: 'tail', maxBytes: mode.maxBytes, spillBytes: mode.spill?.maxBytes ?? null }
+}
+
+/** A live command. */
+export class Handle {
+  /**
+   * @param {object} native a NativeHandle that is not started yet
+   * @param {object} spec
+   * @param {() => void} onOver called once, when its outcome and the end of its tree are known
+   */
+  constructor(native, spec, onOver) {
+    this.native = native
+    this.spec = spec
+    this.onOver = onOver
+    this.settled = false
+    this.waiters = new Set()
+    this.done = new Promise((resolve, reject) => Object.assign(this, { resolveDone: resolve, rejectDone: reject }))
+    // Whoever does not look at the outcome must not end the harness by that.
+    this.done.catch(() => {})
+    this.openStreams()
+    this.abort = () => this.terminate()
+    spec.signal?.addEventListener?.('abort', this.abort, { once: true })
+    listen(native.id, changed => this.onChange(changed))
+  }
+
+  openStreams() {
+    const { native, spec } = this
+    const { stdin } = spec.stdio
+    this.stdin = stdin === 'pipe' ? new InputStream(native) : undefined
+    this.input = this.stdin ?? (typeof stdin === 'object' ? new BatchInput(native, stdin.data) : undefined)
+    this.outputs = []
+    this.inherited = []
+    this.collected = {}
+    CHANNELS.forEach((name, channel) => {
+      const mode = spec.stdio[name]
+      this[name] = mode === 'pipe' ? new OutputStream(native, channel) : undefined
+      if (mode === 'inherit') {
+        this.outputs[channel] = new InheritedOutput(native, channel, process[name])
+        this.inherited.push(this.outputs[channel])
+      } else if (mode === 'pipe') {
+        this.outputs[channel] = this[name]
+      } else {
+        this.collected[name] = new OutputReader(native, channel)
+      }
+    })
+  }
+
+  /** Process id (its session's and group's too); -1 while there is none. */
+  get pid() {
+    return this.native.pid
+  }
+
+  /** Ends the whole tree: SIGTERM, after the grace SIGKILL. */
+  terminate() {
+    this.native.terminate()
+  }
+
+  /**
+   * Waits until the whole tree is gone.
+   * @param {AbortSignal} [signal] gives up waiting
+   * @returns {Promise<boolean>} false when the signal came first
+   */
+  waitForExit(signal) {
+    return new Promise((resolve, reject) => {
+      const end = () => {
+        this.waiters.delete(look)
+        signal?.removeEventListener('abort', onAbort)
+      }
+      const look = () => {
+        const tree = this.native.tree()
+        if (tree === null) return false
+        end()
+        if (tree.gone) resolve(true)
+        else reject(toError(tree.error))
+        return true
+      }
+      const onAbort = () => {
+        end()
+        resolve(false)
+      }
+      if (look()) return
+      if (signal?.aborted) return onAbort()
+      this.waiters.add(look)
+      signal?.addEventListener('abort', onAbort, { once: true })
+    })
+  }
+
+  /**
+   * The start failed before anything reached the sandbox.
+   * @param {unknown} error becomes the rejection of `done`, as it is
+   */
+  fail(error) {
+    this.native.abandon()
+    // Called off meanwhile: then that is its outcome.
+    if (this.native.outcome()?.signal != null) return
+    this.settle(() => this.rejectDone(error))
+  }
+
+  onChange(changed) {
+    if (changed & STDIN) this.input?.pump()
+    if (changed & STDOUT) this.outputs[0]?.pump()
+    if (changed & STDERR) this.outputs[1]?.pump()
+    if (changed & OUTCOME) this.onOutcome()
+    if (changed & TREE) for (const look of [...this.waiters]) look()
+    this.releaseIfOver()
+  }
+
+  onOutcome() {
+    const outcome = this.native.outcome()
+    if (outcome === null || this.settled) return
+    const { exitCode, signal, error } = outcome
+    if (error !== null) return this.settle(() => this.rejectDone(toError(error)))
+    // What the program said stands on the harness' own streams before anybody hears that it ended.
+    if (this.inherited.length === 0) return this.settle(() => this.resolveDone({ exitCode, signal }))
+    this.settled = true
+    void Promise.all(this.inherited.map(output => output.flushed)).then(() => {
+      this.settled = false
+      this.settle(() => this.resolveDone({ exitCode, signal }))
+    })
+  }
+
+  settle(tell) {
+    if (this.settled) return
+    this.settled = true
+    this.spec.signal?.removeEventListener?.('abort', this.abort)
+    tell()
+  }
+
+  /** For the end of the service: ends the tree and waits until it is gone and the outcome is known. */
+  async end() {
+    this.terminate()
+    await this.waitForExit()
+    await this.done.catch(() => {})
+  }
+
+  /** Whether nothing is left of it. */
+  isOver() {
+    return this.native.outcome() !== null && this.native.tree()?.gone === true
+  }
+
+  /** Leaves the list of those who hear, when nothing more can come. */
+  releaseIfOver() {
+    if (!this.isOver()) return
+    this.onOver()
+    if ([0, 1].every(channel => this.outputs[channel] === undefined || this.native.isOver(channel))) forget(this.native.id)
+  }
+}

@@ -1,0 +1,48 @@
+/**
+ * A command's output on the harness' own.
+ * @module dsh-subprocess-native/lib/inherit
+ */
+
+const CHUNK = 256 * 1024
+
+/** Writes an output to `target` as fast as that takes it. `flushed` resolves when all of it was written, or can't be. */
+export class InheritedOutput {
+  constructor(native, channel, target) {
+    this.native = native
+    this.channel = channel
+    this.target = target
+    this.blocked = false
+    this.flushed = new Promise(resolve => { this.finish = resolve })
+  }
+
+  pump() {
+    while (!this.blocked) {
+      const chunk = this.native.take(this.channel, CHUNK)
+      if (chunk === null) {
+        if (this.native.isOver(this.channel)) this.finish()
+        return
+      }
+      if (this.target.destroyed) return this.give()
+      if (!this.target.write(chunk)) this.wait()
+    }
+  }
+
+  /** Waits for room; listeners are there only meanwhile, so that errors of the stream stay the harness' own. */
+  wait() {
+    const { target } = this
+    this.blocked = true
+    const on = { drain: () => go(() => this.pump()), close: () => go(() => this.give()), error: () => go(() => this.give()) }
+    const go = next => {
+      for (const [event, listener] of Object.entries(on)) target.removeListener(event, listener)
+      this.blocked = false
+      next()
+    }
+    for (const [event, listener] of Object.entries(on)) target.on(event, listener)
+  }
+
+  /** The harness' stream is gone: so is the pipe. */
+  give() {
+    this.native.closeOutput(this.channel)
+    this.finish()
+  }
+}

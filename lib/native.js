@@ -1,0 +1,78 @@
+/**
+ * The addon, loaded once in each JavaScript environment, and the one call that it makes back.
+ * @module dsh-subprocess-native/lib/native
+ */
+import { loadAddon } from './load.js'
+
+const addon = loadAddon()
+
+if (process.env.DSH_SUBPROCESS_LOG) addon.startLog(process.env.DSH_SUBPROCESS_LOG)
+
+/** What changed about a handle, as the addon's `wake.rs` numbers it. */
+export const PID = 1
+export const STDOUT = 2
+export const STDERR = 4
+export const STDIN = 8
+export const OUTCOME = 16
+export const TREE = 32
+export const ANSWER = 64
+
+export const { NativeService } = addon
+
+/** Handles that wait for changes, by their id. */
+const listeners = new Map()
+
+/** Wakes this environment; see `waker.rs`. */
+export const waker = new addon.Waker(changes => {
+  for (let at = 0; at < changes.length; at += 2) listeners.get(changes[at])?.(changes[at + 1])
+  waker.hold()
+})
+
+/**
+ * Hears what changes about a handle, until {@link forget}.
+ * @param {number} id
+ * @param {(changed: number) => void} listener must not throw
+ */
+export function listen(id, listener) {
+  listeners.set(id, listener)
+  // There is something to wait for now: the program must not exit before it came.
+  waker.hold()
+}
+
+/**
+ * Nothing more will be heard of a handle.
+ * @param {number} id
+ */
+export function forget(id) {
+  listeners.delete(id)
+}
+
+/**
+ * Waits for a question's answer.
+ * @param {object} request a NativeRequest
+ * @param {AbortSignal} [signal] gives up waiting, with its reason
+ * @returns {Promise<object>} the answer, of which `error` may be set
+ */
+export function answered(request, signal) {
+  return new Promise((resolve, reject) => {
+    const end = () => {
+      forget(request.id)
+      signal?.removeEventListener('abort', onAbort)
+    }
+    const onAnswer = () => {
+      const answer = request.take()
+      if (answer === null) return
+      end()
+      resolve(answer)
+    }
+    const onAbort = () => {
+      request.cancel()
+      end()
+      waker.hold()
+      reject(signal.reason)
+    }
+    signal?.addEventListener('abort', onAbort, { once: true })
+    listen(request.id, onAnswer)
+    onAnswer()
+  })
+}

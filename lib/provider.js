@@ -1,0 +1,118 @@
+/**
+ * The Cordis plugin: `ctx.subprocess` in the owner's E2B sandbox.
+ * @module dsh-subprocess-native/lib/provider
+ */
+import { Config, resolveConfig, serviceConfig } from './config.js'
+import { disposeAll } from './dispose.js'
+import { sandboxFacts } from './facts.js'
+import { Handle, outputSpec } from './handle.js'
+import { packedSupervisors } from './load.js'
+import { NativeService, waker } from './native.js'
+import { requireCommand, resolveIn, unlessAborted } from './resolve.js'
+import { openTerminal } from './terminal.js'
+import { requireGrace, requireSpawn, unspeakable, variables } from './validate.js'
+
+/**
+ * The subprocess service over E2B. Plain fields only: consumers and Cordis call its methods on objects that inherit from it.
+ */
+export class E2BSubprocessRuntime {
+  static inject = ['e2b']
+  static Config = Config
+
+  /**
+   * @param {object} ctx a Cordis context that has `e2b`
+   * @param {object} [config]
+   */
+  constructor(ctx, config) {
+    this.config = resolveConfig(config)
+    this.ctx = ctx
+    this.name = 'subprocess'
+    this.disposing = false
+    this.internals = {}
+    this.live = new Set()
+    this.terminals = new Set()
+    this.setups = new Set()
+    this.native = new NativeService(serviceConfig(this.config, packedSupervisors()), waker)
+    ctx.reflect.provide('subprocess', this)
+    ctx.effect(() => () => dispose(this), 'e2b subprocess teardown')
+    // The supervisor is on its way before the first command needs it. Each command asks again, and tells what is wrong.
+    target(this).catch(() => {})
+  }
+
+  /**
+   * Finds an executable in the sandbox.
+   * @param {string} command an absolute path, or a bare name
+   * @param {Readonly<Record<string, string>>} [env] `PATH` of it is searched; else the ambient one
+   * @param {AbortSignal} [signal]
+   * @returns {Promise<string>} an absolute path
+   */
+  async resolveExecutable(command, env, signal) {
+    requireCommand(command)
+    signal?.throwIfAborted()
+    const sandboxId = await unlessAborted(target(this), signal)
+    return resolveIn(this.native, sandboxId, command, { path: env?.PATH ?? null, cwd: this.ctx.e2b.cwd, signal })
+  }
+
+  /**
+   * Starts a command. Returns at once; the start runs behind.
+   * @param {object} spec
+   * @returns {Handle}
+   */
+  spawn(spec) {
+    if (this.disposing) throw new Error('subprocess-e2b: service is disposing')
+    requireSpawn(spec)
+    const refusal = unspeakable(spec)
+    const native = this.native.spawn({
+      argv: [...spec.argv],
+      cwd: spec.cwd,
+      env: variables(spec.env),
+      graceMs: spec.graceMs,
+      stdin: spec.stdio.stdin !== 'ignore',
+      stdout: outputSpec(spec.stdio.stdout),
+      stderr: outputSpec(spec.stdio.stderr),
+      waitMs: refusal === undefined ? this.config.startupWaitMs : 0,
+    })
+    const handle = new Handle(native, spec, () => this.live.delete(handle))
+    this.live.add(handle)
+    const start = refusal === undefined ? target(this) : Promise.reject(refusal)
+    start.then(sandboxId => this.native.start(native, sandboxId)).catch(error => handle.fail(error))
+    return handle
+  }
+
+  /**
+   * Opens a terminal with a program in it.
+   * @param {object} spec
+   * @returns {Promise<import('./terminal.js').TerminalHandle>}
+   */
+  async spawnTerminal(spec) {
+    if (this.disposing) throw new Error('subprocess-e2b: service is disposing')
+    if (!spec.argv[0]) throw new Error('subprocess-e2b: terminal argv must contain a program')
+    requireGrace(spec.graceMs)
+    spec.signal?.throwIfAborted()
+    const refusal = unspeakable(spec)
+    if (refusal !== undefined) throw refusal
+    return openTerminal(this, spec, () => target(this))
+  }
+}
+
+/**
+ * The sandbox that commands go to now; its supervisor is being reached.
+ * @param {E2BSubprocessRuntime} service
+ * @returns {Promise<string>} its id
+ */
+async function target({ ctx, native }) {
+  const owner = ctx.e2b
+  const sandbox = await owner.getSandbox()
+  if (!native.knows(sandbox.sandboxId)) native.attach(sandboxFacts(sandbox, owner.runtimeRoot))
+  return sandbox.sandboxId
+}
+
+/** @param {E2BSubprocessRuntime} service */
+async function dispose(service) {
+  service.disposing = true
+  for (const setup of service.setups) setup.abort(new Error('subprocess-e2b: service is disposing'))
+  await Promise.all([...service.setups].map(setup => setup.ended))
+  await disposeAll(service)
+}
+
+export default E2BSubprocessRuntime

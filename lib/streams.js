@@ -1,0 +1,114 @@
+/**
+ * A command's pipes as Node streams. They pull: nothing is buffered beyond the addon's own windows.
+ * @module dsh-subprocess-native/lib/streams
+ */
+import { Readable, Writable } from 'node:stream'
+import { brokenPipe } from './errors.js'
+
+/** Most bytes in one chunk: what is ready is joined up to this. */
+const CHUNK = 256 * 1024
+/** What waits in a stream of Node before its writer is asked to wait. */
+const HIGH_WATER = 64 * 1024
+
+/** An output. `pump` is to be called when it has bytes, or its end. */
+export class OutputStream extends Readable {
+  constructor(native, channel) {
+    super({ highWaterMark: HIGH_WATER })
+    this.native = native
+    this.channel = channel
+    this.wanted = false
+  }
+
+  _read() {
+    this.wanted = true
+    this.pump()
+  }
+
+  pump() {
+    while (this.wanted && !this.destroyed) {
+      const chunk = this.native.take(this.channel, CHUNK)
+      if (chunk !== null) {
+        this.wanted = this.push(chunk)
+      } else {
+        if (this.native.isOver(this.channel)) {
+          this.wanted = false
+          this.push(null)
+        }
+        return
+      }
+    }
+  }
+
+  _destroy(error, callback) {
+    this.native.closeOutput(this.channel)
+    callback(error)
+  }
+}
+
+/** An input. `pump` is to be called when it takes bytes again, or none any more. */
+export class InputStream extends Writable {
+  constructor(native) {
+    super({ highWaterMark: HIGH_WATER })
+    this.native = native
+    this.writing = undefined
+    // A program that stops reading must not end the harness; listeners of the caller hear it as well.
+    this.on('error', () => {})
+  }
+
+  _write(chunk, _encoding, callback) {
+    this.writing = { rest: chunk, callback }
+    this.pump()
+  }
+
+  pump() {
+    const { writing } = this
+    if (writing === undefined) return
+    while (writing.rest.length > 0) {
+      const taken = this.native.write(writing.rest)
+      writing.rest = writing.rest.subarray(taken)
+      if (taken === 0) {
+        if (!this.native.isInputClosed()) return
+        return this.settle(brokenPipe())
+      }
+    }
+    this.settle()
+  }
+
+  settle(error) {
+    const { callback } = this.writing
+    this.writing = undefined
+    callback(error)
+  }
+
+  _final(callback) {
+    this.native.endInput()
+    callback()
+  }
+
+  _destroy(error, callback) {
+    this.native.endInput()
+    if (this.writing !== undefined) this.settle(error ?? brokenPipe())
+    callback(error)
+  }
+}
+
+/** Bytes that are known from the beginning. A program that does not want them is no error. */
+export class BatchInput {
+  constructor(native, data) {
+    this.native = native
+    this.rest = typeof data === 'string' ? Buffer.from(data, 'utf8') : data
+    this.pump()
+  }
+
+  pump() {
+    if (this.rest === undefined) return
+    while (this.rest.length > 0) {
+      const taken = this.native.write(this.rest)
+      this.rest = this.rest.subarray(taken)
+      if (taken === 0 && !this.native.isInputClosed()) return
+      if (taken === 0) break
+    }
+    this.rest = undefined
+    this.native.endInput()
+  }
+}

@@ -1,0 +1,232 @@
+/**
+ * One terminal, as consumers of the seam see it.
+ * @module dsh-subprocess-native/lib/terminal
+ */
+import { toError } from './errors.js'
+import { OUTCOME, PID, STDIN, STDOUT, TREE, answered, forget, listen, waker } from './native.js'
+import { Setup } from './setup.js'
+import { OutputStream } from './streams.js'
+import { variables } from './validate.js'
+
+const SIGNALS = new Set(['SIGINT', 'SIGTERM', 'SIGKILL', 'SIGTSTP', 'SIGHUP'])
+
+/**
+ * Opens a terminal; what was begun is taken back when that fails.
+ * @param {object} service the provider
+ * @param {object} spec
+ * @param {() => Promise<string>} target gives the sandbox to open it in
+ * @returns {Promise<TerminalHandle>}
+ */
+export async function openTerminal(service, spec, target) {
+  const setup = new Setup(service.setups, spec.signal)
+  const native = service.native.spawnTerminal({
+    argv: [...spec.argv],
+    cwd: spec.cwd,
+    env: variables(spec.env),
+    graceMs: spec.graceMs,
+    rows: spec.rows,
+    cols: spec.cols,
+  })
+  const terminal = new TerminalHandle(native, spec, () => service.terminals.delete(terminal))
+  try {
+    service.native.start(native, await setup.unlessAborted(target()))
+    await setup.unlessAborted(terminal.started)
+    service.terminals.add(terminal)
+    return terminal
+  } catch (error) {
+    terminal.output.destroy()
+    await terminal.terminate()
+    throw error
+  } finally {
+    setup.end()
+  }
+}
+
+/** A live terminal. */
+export class TerminalHandle {
+  /**
+   * @param {object} native a NativeHandle that is not started yet
+   * @param {object} spec
+   * @param {() => void} onOver called when its outcome and the end of its tree are known
+   */
+  constructor(native, spec, onOver) {
+    this.native = native
+    this.spec = spec
+    this.onOver = onOver
+    this.output = new OutputStream(native, 0)
+    this.operations = new Set()
+    this.writes = []
+    this.waiters = new Set()
+    this.cleanup = undefined
+    this.terminating = false
+    this.done = new Promise((resolve, reject) => Object.assign(this, { resolveDone: resolve, rejectDone: reject }))
+    this.started = new Promise((resolve, reject) => Object.assign(this, { resolveStarted: resolve, rejectStarted: reject }))
+    this.done.catch(() => {})
+    this.started.catch(() => {})
+    listen(native.id, changed => this.onChange(changed))
+  }
+
+  /** Process id of the program: its session's too. */
+  get pid() {
+    return this.native.pid
+  }
+
+  /**
+   * Types text, without newline conversion.
+   * @param {string} data
+   * @returns {Promise<void>} when all of it is on its way
+   */
+  async write(data) {
+    this.requireOpen()
+    if (this.native.outcome() !== null) throw new Error('terminal process has exited')
+    await this.operation(new Promise((resolve, reject) => {
+      this.writes.push({ rest: Buffer.from(data, 'utf8'), resolve, reject })
+      if (this.writes.length === 1) this.pumpWrites()
+    }))
+  }
+
+  /**
+   * Looks which group is in front.
+   * @returns {Promise<{ processGroupId: number, inputWaiting: boolean } | undefined>}
+   */
+  async inspectForeground() {
+    this.requireOpen()
+    if (this.native.outcome() !== null) return undefined
+    const { error, foreground } = await this.operation(answered(this.native.inspectForeground()))
+    if (error?.code === 'ERR_TERMINAL_FOREGROUND') return undefined
+    if (error !== null) throw toError(error)
+    return foreground ?? undefined
+  }
+
+  /**
+   * Signals the group in front.
+   * @param {'SIGINT' | 'SIGTERM' | 'SIGKILL' | 'SIGTSTP' | 'SIGHUP'} signal
+   * @returns {Promise<number>} the group
+   */
+  async signalForeground(signal) {
+    this.requireOpen()
+    if (!SIGNALS.has(signal)) throw new TypeError(`subprocess-e2b: a terminal takes no signal ${String(signal)}`)
+    const { pid } = this
+    const nobody = () => new Error(`subprocess-e2b: cannot resolve foreground process group for terminal ${pid}`)
+    if (this.native.outcome() !== null) throw nobody()
+    const { error, group } = await this.operation(answered(this.native.signalForeground(signal)))
+    if (error?.code === 'ERR_TERMINAL_FOREGROUND') throw nobody()
+    if (error !== null) throw toError(error)
+    return group
+  }
+
+  /**
+   * Gives the terminal another size.
+   * @param {number} rows
+   * @param {number} cols
+   */
+  resize(rows, cols) {
+    for (const size of [rows, cols]) {
+      if (!Number.isInteger(size) || size < 1 || size > 0xffff) throw new RangeError('subprocess-e2b: a terminal has 1 to 65535 rows and columns')
+    }
+    this.native.resize(rows, cols)
+  }
+
+  /**
+   * Ends every process of the terminal and waits for it. After a failure it can be tried again.
+   * @returns {Promise<void>}
+   */
+  terminate() {
+    this.terminating = true
+    for (const abort of [...this.operations]) abort()
+    this.cleanup ??= this.end().catch(error => {
+      this.cleanup = undefined
+      throw error
+    })
+    return this.cleanup
+  }
+
+  /** For the end of the service too. */
+  async end() {
+    this.terminating = true
+    this.native.terminate()
+    waker.hold()
+    await new Promise((resolve, reject) => {
+      const look = () => {
+        const tree = this.native.tree()
+        if (tree === null) return
+        this.waiters.delete(look)
+        if (tree.gone) resolve()
+        else reject(toError(tree.error))
+      }
+      this.waiters.add(look)
+      look()
+    })
+    await this.done.catch(() => {})
+  }
+
+  /** Whether nothing is left of it. */
+  isOver() {
+    return this.native.outcome() !== null && this.native.tree()?.gone === true
+  }
+
+  requireOpen() {
+    if (this.terminating) throw new Error('subprocess-e2b: terminal is terminating')
+  }
+
+  /** An operation that `terminate` calls off. */
+  async operation(promise) {
+    let abort
+    const aborted = new Promise((_, reject) => {
+      abort = () => reject(new Error('subprocess-e2b: terminal is terminating'))
+    })
+    this.operations.add(abort)
+    try {
+      return await Promise.race([promise, aborted])
+    } finally {
+      this.operations.delete(abort)
+    }
+  }
+
+  pumpWrites() {
+    while (this.writes.length > 0) {
+      const [write] = this.writes
+      if (this.native.isInputClosed()) {
+        for (const { reject } of this.writes.splice(0)) reject(new Error('terminal process has exited'))
+        return
+      }
+      const taken = this.native.write(write.rest)
+      write.rest = write.rest.subarray(taken)
+      if (write.rest.length > 0) {
+        if (taken === 0) return
+        continue
+      }
+      this.writes.shift()
+      write.resolve()
+    }
+  }
+
+  onChange(changed) {
+    if (changed & PID && this.native.isStarted) this.resolveStarted()
+    if (changed & STDOUT) this.output.pump()
+    if (changed & OUTCOME) this.onOutcome()
+    if (changed & STDIN) this.pumpWrites()
+    if (changed & TREE) for (const look of [...this.waiters]) look()
+    if (this.isOver()) {
+      this.onOver()
+      if (this.native.isOver(0)) forget(this.native.id)
+    }
+  }
+
+  onOutcome() {
+    const outcome = this.native.outcome()
+    if (outcome === null) return
+    const { exitCode, signal, error } = outcome
+    if (error === null) {
+      this.resolveDone({ exitCode, signal })
+      // Called off before it began, if it did not.
+      this.rejectStarted(new Error('subprocess-e2b: terminal was terminated before it started'))
+    } else {
+      const failure = toError(error)
+      this.rejectDone(failure)
+      this.rejectStarted(failure)
+      this.output.destroy(failure)
+    }
+    for (const { reject } of this.writes.splice(0)) reject(new Error('terminal process has exited'))
+  }
+}
