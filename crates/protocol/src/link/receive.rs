@@ -20,17 +20,33 @@ impl Link {
     /// # Errors
     /// [`LinkError`]: the connection must be given up ([`Link::disconnect`]); what was taken before stays.
     pub fn receive(&mut self, now: Time, bytes: Bytes) -> Result<(), LinkError> {
+        self.feed(now, bytes);
+        while self.step(now)? {}
+        Ok(())
+    }
+
+    /// Takes bytes without looking at them; [`Link::step`] does.
+    pub fn feed(&mut self, now: Time, bytes: Bytes) {
         self.heard(now);
         self.decoder.push(bytes);
-        while self.state != State::Detached {
-            let keys: Option<&Keys> = match &self.role {
-                Role::Host { .. } => None,
-                Role::Supervisor { config, .. } => Some(&config.keys),
-            };
-            let Some(frame) = self.decoder.next(keys)? else { break };
-            self.take(now, frame)?;
+    }
+
+    /// Looks at one frame of what was fed; false when there is none. For a driver that must act on a
+    /// control message (open a stream) before the frames behind it are taken.
+    ///
+    /// # Errors
+    /// As [`Link::receive`].
+    pub fn step(&mut self, now: Time) -> Result<bool, LinkError> {
+        if self.state == State::Detached {
+            return Ok(false);
         }
-        Ok(())
+        let keys: Option<&Keys> = match &self.role {
+            Role::Host { .. } => None,
+            Role::Supervisor { config, .. } => Some(&config.keys),
+        };
+        let Some(frame) = self.decoder.next(keys)? else { return Ok(false) };
+        self.take(now, frame)?;
+        Ok(true)
     }
 
     fn take(&mut self, now: Time, frame: Frame) -> Result<(), LinkError> {
