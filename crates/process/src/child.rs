@@ -95,15 +95,20 @@ pub(crate) fn empty_mask() {
 
 /// Closes every descriptor from `first` on.
 pub(crate) fn close_from(first: RawFd) {
+    close_between(first, RawFd::MAX);
+}
+
+/// Closes every descriptor from `first` to `last`, both included.
+pub(crate) fn close_between(first: RawFd, last: RawFd) {
     // SAFETY: close_range takes three numbers. Async-signal-safe.
-    if unsafe { libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, 0) } == 0 {
+    if unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) } == 0 {
         return;
     }
     // Kernels before 5.9: one by one, as far as descriptors can go.
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: getrlimit fills the struct; async-signal-safe on Linux (a plain system call).
     unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
-    for descriptor in first..RawFd::try_from(limit.rlim_cur).unwrap_or(RawFd::MAX) {
+    for descriptor in first..=RawFd::try_from(limit.rlim_cur).unwrap_or(RawFd::MAX).min(last) {
         // SAFETY: closing a number that is not open answers EBADF. Async-signal-safe.
         unsafe { libc::close(descriptor) };
     }

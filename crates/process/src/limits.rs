@@ -1,6 +1,7 @@
 //! Limits and scores of this process itself.
 
 use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use rustix::process::{DumpableBehavior, Resource, Rlimit};
 
@@ -27,6 +28,15 @@ pub fn set_oom_score_adj(score: i16) -> io::Result<()> {
 /// Closes this process' `/proc` files and memory to others of its user.
 pub fn become_undumpable() -> io::Result<()> {
     Ok(rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
+}
+
+/// Closes every descriptor ≥ 3 but `kept`, close-on-exec or not. Owners of those descriptors must not use them again.
+pub fn close_all_but(kept: BorrowedFd<'_>) {
+    let kept = kept.as_raw_fd();
+    if kept > 3 {
+        crate::child::close_between(3, kept - 1);
+    }
+    crate::child::close_from(kept.max(2) + 1);
 }
 
 #[cfg(test)]

@@ -41,6 +41,12 @@ impl Session {
         String::from_utf8(text).unwrap()
     }
 
+    /// Whether the leader of the foreground group runs `name` already; before, it may still ignore signals.
+    fn is_in_front(&self, name: &str) -> bool {
+        let group = self.terminal.foreground();
+        group.is_some_and(|group| crate::procfs::stat(group).is_ok_and(|stat| stat.name == name.as_bytes()))
+    }
+
     fn is_waiting(&self) -> bool {
         let group = self.terminal.foreground();
         group.is_some_and(|group| input_waiting(self.program.pid, group, self.terminal.device()))
@@ -81,15 +87,13 @@ fn output_of_more_than_a_page_arrives_whole_before_the_end() {
 fn c53_a_signal_reaches_exactly_the_foreground_group() {
     let session = Session::start(&["/bin/bash", "--norc", "--noprofile", "-i"]);
     session.terminal.write(b"PS1=rea''dy; sleep 60; echo status=$?\n").unwrap();
-    wait_for("the job in front", || session.terminal.foreground().is_some_and(|group| group != session.program.pid));
+    wait_for("the job in front", || session.is_in_front("sleep"));
     let group = session.terminal.foreground().unwrap();
     assert_eq!(session.terminal.signal_foreground(session.program.pid, libc::SIGINT).unwrap(), group);
     // bash drops the rest of a line whose job was interrupted; the shell itself lives on.
     session.read_until("ready");
     session.terminal.write(b"sleep 60 || echo status=$?\n").unwrap();
-    wait_for("the next job in front", || {
-        session.terminal.foreground().is_some_and(|next| next != session.program.pid && next != group)
-    });
+    wait_for("the next job in front", || session.is_in_front("sleep") && session.terminal.foreground() != Some(group));
     session.terminal.signal_foreground(session.program.pid, libc::SIGKILL).unwrap();
     session.read_until("status=137");
     wait_for("the shell in front", || session.terminal.foreground() == Some(session.program.pid));

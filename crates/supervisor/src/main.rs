@@ -1,2 +1,71 @@
-//! The resident supervisor of one sandbox.
-fn main() {}
+//! The resident supervisor of one sandbox: a static binary that starts programs, owns their sessions and speaks to the
+//! host over the streams that the sandbox daemon gives. See `docs/supervisor.md`.
+//!
+//! ```text
+//! supervisor join DIR             hand this process' stdin and stdout to the resident supervisor of runtime root DIR,
+//!                                 starting it if there is none, and wait until it lets go of them
+//! supervisor kill PID START_TIME  SIGKILL to that process if it started then (clock ticks since boot)
+//! supervisor version              the version of its protocol
+//! ```
+
+mod ambient;
+mod attach;
+mod clock;
+mod command;
+mod connection;
+mod disk;
+mod ending;
+mod event_loop;
+mod grace;
+mod guardian;
+mod join;
+mod kill;
+mod memory;
+mod orphan_timeout;
+mod outbox;
+mod poller;
+mod pool;
+mod quiescence;
+mod resolve;
+mod socket;
+mod state;
+mod sweep;
+mod terminal;
+mod terminate;
+mod worker;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+
+#[global_allocator]
+static MEMORY: memory::Memory = memory::Memory;
+
+/// Wrong arguments, as `sysexits.h` numbers it.
+const USAGE: u8 = 64;
+
+fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
+    let result = match (&words[..], &arguments[..]) {
+        (["join", ..], [_, directory]) => join::run(directory.as_ref()),
+        (["kill", pid, start_time], _) => kill::run(pid, start_time),
+        (["version"], _) => writeln!(std::io::stdout(), "{}", protocol::wire::VERSION),
+        _ => {
+            complain("usage: supervisor join DIR | kill PID START_TIME | version");
+            return ExitCode::from(USAGE);
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&error.to_string());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// One line on standard error, which the daemon passes on to the host.
+fn complain(text: &str) {
+    let _ = writeln!(std::io::stderr(), "supervisor: {text}");
+}

@@ -1,0 +1,56 @@
+//! The environment that commands start from (C13): what the daemon gave the last joiner.
+
+use std::io::Read;
+use std::os::fd::OwnedFd;
+
+use process::account;
+use process::environment::{Environment, ScrubRules};
+
+/// Longest environment that is taken; the kernel itself takes no more.
+const LONGEST: u64 = 8 * 1024 * 1024;
+
+/// The ambient environment as it came, and what commands see of it.
+pub struct Ambient {
+    scrubbed: Environment,
+    raw: Environment,
+    rules: ScrubRules,
+    home: Option<Vec<u8>>,
+}
+
+impl Ambient {
+    /// Nothing yet; `HOME` is the login home of this user.
+    pub fn new() -> Self {
+        let uid = rustix::process::geteuid().as_raw();
+        let home = account::by_uid(uid).ok().flatten().map(|account| account.home).filter(|home| !home.is_empty());
+        Self { scrubbed: Environment::default(), raw: Environment::default(), rules: ScrubRules::default(), home }
+    }
+
+    /// Takes the environment of a joiner: entries that end in NUL.
+    pub fn replace(&mut self, memfd: OwnedFd) {
+        let mut text = Vec::new();
+        let mut file = std::fs::File::from(memfd);
+        if std::io::Seek::rewind(&mut file).is_ok() && file.take(LONGEST).read_to_end(&mut text).is_ok() {
+            self.raw = Environment::from_entries(text.split(|&byte| byte == 0));
+            self.scrub();
+        }
+    }
+
+    /// Takes the host's names of what programs must not see.
+    pub fn set_prefixes(&mut self, prefixes: &[String]) {
+        self.rules = ScrubRules::with_prefixes(prefixes.iter().map(String::as_bytes));
+        self.scrub();
+    }
+
+    fn scrub(&mut self) {
+        self.scrubbed = self.raw.clone();
+        self.scrubbed.scrub(&self.rules);
+        if let Some(home) = &self.home {
+            self.scrubbed.set(b"HOME", home);
+        }
+    }
+
+    /// What a command starts from.
+    pub fn environment(&self) -> &Environment {
+        &self.scrubbed
+    }
+}

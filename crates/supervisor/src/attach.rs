@@ -1,0 +1,207 @@
+//! How hosts come and go: joiners at the door, hellos, the one attached connection.
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use bytes::Bytes;
+use protocol::Message;
+use protocol::handshake::{Hello, Refusal};
+use protocol::link::{read_hello, ready_message, refusal_message};
+use rustix::net::SocketFlags;
+
+use crate::connection::{Connection, Read};
+use crate::poller::{Interest, Poller, Token};
+use crate::socket;
+use crate::worker::Worker;
+
+/// Connections at once that have not said hello; more are turned away.
+const MOST_GUESTS: usize = 64;
+/// How long a connection may take to say hello.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Reads from one host in a row, before others have their turn.
+const READS: usize = 8;
+
+/// Everything about connections.
+pub struct Door {
+    listener: OwnedFd,
+    /// Joiners that have not sent their streams.
+    joiners: HashMap<u32, OwnedFd>,
+    connections: HashMap<u32, Connection>,
+    environments: HashMap<u32, OwnedFd>,
+    attached: Option<u32>,
+    count: u32,
+    scratch: Vec<u8>,
+}
+
+impl Door {
+    /// Opens the door: from now on joiners are let in.
+    pub fn open(listener: OwnedFd, poller: &Poller) -> std::io::Result<Self> {
+        process::stdio::set_nonblocking(&listener)?;
+        poller.add(&listener, Token::Door, Interest::Readable)?;
+        Ok(Self {
+            listener,
+            joiners: HashMap::new(),
+            connections: HashMap::new(),
+            environments: HashMap::new(),
+            attached: None,
+            count: 0,
+            scratch: Vec::new(),
+        })
+    }
+
+    /// Lets nobody in any more.
+    pub fn shut(&self, poller: &Poller) {
+        poller.remove(&self.listener);
+    }
+
+    /// The connection to the host.
+    pub fn attached(&mut self) -> Option<&mut Connection> {
+        self.connections.get_mut(&self.attached?)
+    }
+
+    /// Whether a host is there.
+    pub fn is_attached(&self) -> bool {
+        self.attached.is_some()
+    }
+
+    fn drop_connection(&mut self, number: u32, poller: &Poller) {
+        self.joiners.remove(&number);
+        self.environments.remove(&number);
+        if let Some(connection) = self.connections.remove(&number) {
+            connection.close(poller);
+        }
+        if self.attached == Some(number) {
+            self.attached = None;
+        }
+    }
+}
+
+impl Worker {
+    /// Joiners connect.
+    pub fn on_door(&mut self) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        while let Ok(joiner) = rustix::net::accept_with(&self.door.listener, flags) {
+            let guests = self.door.joiners.len() + self.door.connections.len();
+            if guests >= MOST_GUESTS || !socket::is_same_user(&joiner) {
+                continue;
+            }
+            self.door.count += 1;
+            let number = self.door.count;
+            if self.poller.add(&joiner, Token::Joiner(number), Interest::Readable).is_ok() {
+                self.door.joiners.insert(number, joiner);
+            }
+        }
+    }
+
+    /// A joiner has sent its streams, or has gone.
+    pub fn on_joiner(&mut self, number: u32) {
+        let Some(joiner) = self.door.joiners.get(&number) else { return self.disconnect(number) };
+        match socket::receive(joiner) {
+            Ok([input, output, environment]) => {
+                let Some(joiner) = self.door.joiners.remove(&number) else { return };
+                let ready = ready_message(self.link.epoch(), &self.keys);
+                let streams = [input, output];
+                if let Ok(mut connection) = Connection::open(number, joiner, streams, self.now, ready, &self.poller) {
+                    connection.flush();
+                    self.door.connections.insert(number, connection);
+                    self.door.environments.insert(number, environment);
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(_) => self.disconnect(number),
+        }
+    }
+
+    /// The host has sent something.
+    pub fn on_input(&mut self, number: u32) {
+        for _ in 0..READS {
+            let Some(connection) = self.door.connections.get(&number) else { return };
+            match connection.read(&mut self.door.scratch) {
+                Read::Bytes(bytes) => self.on_bytes(number, bytes),
+                Read::Blocked => return,
+                Read::Ended => return self.disconnect(number),
+            }
+        }
+    }
+
+    fn on_bytes(&mut self, number: u32, bytes: Bytes) {
+        let Some(connection) = self.door.connections.get_mut(&number) else { return };
+        let Some(decoder) = &mut connection.greeting else { return self.take_bytes(bytes) };
+        decoder.push(bytes);
+        match read_hello(decoder, &self.keys) {
+            Ok(None) => {}
+            Ok(Some(hello)) => self.on_hello(number, &hello),
+            Err(_) => self.disconnect(number),
+        }
+    }
+
+    fn on_hello(&mut self, number: u32, hello: &Hello) {
+        let Some(connection) = self.door.connections.get_mut(&number) else { return };
+        let Some(decoder) = connection.greeting.take() else { return };
+        if let Err(refusal) = self.link.accept(self.now, hello, decoder) {
+            return self.refuse_host(number, &refusal);
+        }
+        if let Some(before) = self.door.attached.replace(number) {
+            // Abandoned for good: what it had not delivered is sent again here.
+            self.door.drop_connection(before, &self.poller);
+        }
+        if let Some(environment) = self.door.environments.remove(&number) {
+            self.ambient.replace(environment);
+        }
+        self.adopt_settings(hello);
+        self.take_bytes(Bytes::new());
+    }
+
+    fn refuse_host(&mut self, number: u32, refusal: &Refusal) {
+        if let Some(connection) = self.door.connections.get_mut(&number) {
+            let head = refusal_message(self.link.epoch(), refusal);
+            connection.outbox.put(Message { head, body: Bytes::new() });
+            connection.flush();
+        }
+        self.disconnect(number);
+        if *refusal == Refusal::Sandbox {
+            // A copy of a sandbox must not go on as the original.
+            self.shut_down();
+        }
+    }
+
+    /// Bytes of the attached host: control first does what it says, then the next frame is looked at.
+    fn take_bytes(&mut self, bytes: Bytes) {
+        self.link.feed(self.now, bytes);
+        loop {
+            let step = self.link.step(self.now);
+            self.on_link_events();
+            match step {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(_) => return self.drop_host(),
+            }
+        }
+    }
+
+    /// Gives the attached connection up; the host comes again.
+    pub fn drop_host(&mut self) {
+        if let Some(number) = self.door.attached {
+            self.disconnect(number);
+        }
+    }
+
+    fn disconnect(&mut self, number: u32) {
+        if self.door.attached == Some(number) {
+            self.link.disconnect();
+        }
+        self.door.drop_connection(number, &self.poller);
+    }
+
+    /// Turns connections away that never said hello.
+    pub fn dismiss_silent_guests(&mut self) {
+        let now = self.now;
+        let silent = |connection: &&Connection| connection.greeting.is_some() && now.since(connection.since) > PATIENCE;
+        let silent: Vec<u32> =
+            self.door.connections.values().filter(silent).map(|connection| connection.number).collect();
+        for number in silent {
+            self.disconnect(number);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What the host asks for.
+
+use bytes::Bytes;
+use protocol::control::{FromSupervisor, Resolve, Running, ToSupervisor, decode};
+use protocol::wire::Kind;
+use protocol::{Channel, CommandId, StreamId};
+use serde_bytes::ByteBuf;
+
+use crate::disk::Job;
+use crate::worker::Worker;
+
+impl Worker {
+    /// A control message from the host. One that cannot be read is dropped: the version was checked, so it is a bug there.
+    pub fn on_control(&mut self, id: CommandId, message: &Bytes) {
+        let Ok(message) = decode::<ToSupervisor>(Kind::Control, message) else { return };
+        match message {
+            ToSupervisor::Start(start) => self.start(id, *start),
+            ToSupervisor::Terminate => self.terminate(id),
+            ToSupervisor::CloseOutput(output) => self.close_output(id, output),
+            ToSupervisor::Resolve(question) => self.resolve(id, question),
+            ToSupervisor::Resize { rows, cols } => self.resize(id, rows, cols),
+            ToSupervisor::InspectForeground { request } => self.inspect_foreground(id, request),
+            ToSupervisor::SignalForeground { request, signal } => self.signal_foreground(id, request, signal),
+            ToSupervisor::ListRunning => self.list_running(),
+            ToSupervisor::Shutdown => self.shut_down(),
+        }
+    }
+
+    /// Bytes for a command.
+    pub fn on_data(&mut self, stream: StreamId, bytes: Bytes) {
+        let length = bytes.len() as u64;
+        let Some(command) = self.commands.get_mut(&stream.command) else { return };
+        if command.stdin.push(bytes) {
+            self.flush_stdin(stream.command);
+        } else {
+            // Nobody wants them; their credit is given back all the same.
+            self.link.consume(stream, length);
+        }
+    }
+
+    /// The end of what goes to a command.
+    pub fn on_end(&mut self, stream: StreamId) {
+        if let Some(command) = self.commands.get_mut(&stream.command) {
+            command.stdin.end();
+            self.flush_stdin(stream.command);
+        }
+    }
+
+    fn resolve(&mut self, id: CommandId, mut question: Resolve) {
+        let ambient = || self.ambient.environment().get(b"PATH").unwrap_or_default().to_vec();
+        question.path = Some(question.path.unwrap_or_else(|| ByteBuf::from(ambient())));
+        if !self.disk.submit(Job::Resolve { command: id, question: question.clone() }) {
+            let answer = crate::resolve::find(&question);
+            self.link.send(id, &FromSupervisor::Resolved(answer));
+        }
+    }
+
+    fn list_running(&mut self) {
+        let running = self.commands.iter().filter(|(_, command)| !command.is_gone()).filter_map(|(&id, command)| {
+            let pid = command.pid()?.as_raw_pid().cast_unsigned();
+            let sent = |channel| self.link.sent(StreamId { command: id, channel }).unwrap_or_default();
+            let offsets = [sent(Channel::Stdout), sent(Channel::Stderr)];
+            Some(Running { command: id, pid, argv: command.argv.clone(), stdio: command.stdio.clone(), offsets })
+        });
+        let running = running.collect();
+        self.link.send(0, &FromSupervisor::Running(running));
+    }
+}

@@ -1,0 +1,93 @@
+//! `supervisor join DIR`: what the daemon starts. Hands its streams to the resident and waits.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
+
+use rustix::fs::MemfdFlags;
+use rustix::io::Errno;
+
+use crate::{guardian, socket};
+
+/// A resident may leave just when it is joined; then the next one is started.
+const ATTEMPTS: usize = 5;
+
+/// Joins the resident of runtime root `directory`; returns when it has let go of the streams.
+pub fn run(directory: &Path) -> io::Result<()> {
+    // 1. Enter the runtime root: the door is found by its bare name.
+    std::env::set_current_dir(directory)
+        .map_err(|error| io::Error::new(error.kind(), format!("cannot enter {}: {error}", directory.display())))?;
+    // 2. What programs are to inherit, as the daemon gave it.
+    let environment = environment()?;
+    for _ in 0..ATTEMPTS {
+        // 3. Connect to the resident; without one, become its parent.
+        let door = connect_or_start()?;
+        if !socket::is_same_user(&door) {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the door belongs to another user"));
+        }
+        // 4. Hand over. A resident that is just leaving hangs up without a word.
+        let streams = [rustix::stdio::stdin(), rustix::stdio::stdout(), environment.as_fd()];
+        if socket::send(&door, streams).is_ok() && was_taken(&door)? {
+            // 5. Wait, holding neither stream: the daemon must see the end of them as soon as the resident closes them.
+            close_streams()?;
+            wait_for_hangup(&door);
+            return Ok(());
+        }
+    }
+    Err(io::Error::other("the resident supervisor does not answer"))
+}
+
+fn environment() -> io::Result<OwnedFd> {
+    let memfd = rustix::fs::memfd_create(c"environment", MemfdFlags::CLOEXEC)?;
+    let mut text = Vec::new();
+    for (name, value) in std::env::vars_os() {
+        text.extend([name.into_vec(), b"=".to_vec(), value.into_vec(), b"\0".to_vec()].concat());
+    }
+    let mut rest = &text[..];
+    while !rest.is_empty() {
+        let written = rustix::io::write(&memfd, rest)?;
+        rest = &rest[written..];
+    }
+    Ok(memfd)
+}
+
+fn connect_or_start() -> io::Result<OwnedFd> {
+    if let Ok(door) = socket::connect() {
+        return Ok(door);
+    }
+    // Another joiner may be starting one: look again once the directory is ours.
+    let lock = socket::lock()?;
+    let refused = match socket::connect() {
+        Ok(door) => return Ok(door),
+        Err(error) => error,
+    };
+    if !matches!(refused.raw_os_error(), Some(libc::ENOENT | libc::ECONNREFUSED)) {
+        return Err(io::Error::new(refused.kind(), format!("cannot connect to the resident: {refused}")));
+    }
+    let listener = socket::listen()?;
+    guardian::start(listener, lock)?;
+    socket::connect()
+}
+
+/// Whether the resident has the descriptors; false when it hung up instead.
+fn was_taken(door: &OwnedFd) -> io::Result<bool> {
+    let mut byte = [0; 1];
+    match rustix::io::retry_on_intr(|| rustix::io::read(door, &mut byte)) {
+        Ok(count) => Ok(count == 1 && byte[0] == socket::TAKEN),
+        Err(Errno::CONNRESET) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn close_streams() -> io::Result<()> {
+    let null = process::stdio::null()?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    Ok(())
+}
+
+fn wait_for_hangup(door: &OwnedFd) {
+    let mut byte = [0; 1];
+    while matches!(rustix::io::retry_on_intr(|| rustix::io::read(door, &mut byte)), Ok(1..)) {}
+}

@@ -1,0 +1,152 @@
+//! The worker: one thread, one event loop, everything that the host asks for.
+
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use process::pipe::Budget;
+use process::{Pid, orphans};
+use protocol::handshake::{Hello, Settings};
+use protocol::link::SupervisorConfig;
+use protocol::seal::Keys;
+use protocol::{Link, Time};
+
+use crate::ambient::Ambient;
+use crate::attach::Door;
+use crate::clock;
+use crate::command::Commands;
+use crate::disk::Disk;
+use crate::ending::Ending;
+use crate::guardian::Inheritance;
+use crate::orphan_timeout::OrphanTimeout;
+use crate::poller::{Interest, Poller, Token};
+use crate::pool::Pool;
+
+/// The worker's state; its methods are spread over the modules that they belong to.
+pub struct Worker {
+    /// What is waited for.
+    pub poller: Poller,
+    /// The channel to the host.
+    pub link: Link,
+    /// Keys that hosts seal to.
+    pub keys: Keys,
+    /// Connections.
+    pub door: Door,
+    /// Commands.
+    pub commands: Commands,
+    /// Prepared processes.
+    pub pool: Pool,
+    /// The disk thread.
+    pub disk: Disk,
+    /// Memory for larger pipes.
+    pub budget: Budget,
+    /// What commands' environments start from.
+    pub ambient: Ambient,
+    /// How the host wants things.
+    pub settings: Settings,
+    /// The host's silence.
+    pub silence: OrphanTimeout,
+    /// The end, once it has begun.
+    pub ending: Option<Ending>,
+    /// The runtime root.
+    pub root: PathBuf,
+    /// Child signals.
+    pub signals: OwnedFd,
+    /// The time of this turn.
+    pub now: Time,
+    /// When idle large pipes are looked at again.
+    pub shrink_at: Time,
+    /// Somebody may have ended.
+    pub look: bool,
+    /// Something is left to do at once.
+    pub again: bool,
+    /// Whether a hello has decided what later ones cannot change.
+    greeted: bool,
+}
+
+/// Runs the worker until the service ends. `guardian` is its parent.
+pub fn run(inheritance: Inheritance, guardian: Pid) -> io::Result<()> {
+    // 1. Go with the guardian. It may have gone before this was said.
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    if rustix::process::getppid() != Some(guardian) {
+        return Ok(());
+    }
+    // 2. Become the parent of orphans.
+    orphans::become_subreaper()?;
+    // 3. Set up, then serve.
+    Worker::new(inheritance)?.serve();
+    Ok(())
+}
+
+impl Worker {
+    fn new(inheritance: Inheritance) -> io::Result<Self> {
+        let Inheritance { listener, root, epoch, settings: for_programs } = inheritance;
+        let now = clock::now();
+        let poller = Poller::new()?;
+        let signals = child_signals()?;
+        poller.add(&signals, Token::Signals, Interest::Readable)?;
+        let disk = Disk::new()?;
+        poller.add(disk.bell(), Token::Disk, Interest::Readable)?;
+        let door = Door::open(listener, &poller)?;
+        let mut random = [0; 32];
+        rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+        let keys = Keys::from_random(random);
+        let settings = Settings::default();
+        Ok(Self {
+            link: Link::supervisor(SupervisorConfig { epoch, keys: keys.clone() }, now),
+            pool: Pool::new(for_programs, settings.prepared.into()),
+            silence: OrphanTimeout::new(now),
+            ambient: Ambient::new(),
+            budget: Budget::of_this_system(),
+            commands: Commands::new(),
+            ending: None,
+            shrink_at: Time(0),
+            look: false,
+            again: true,
+            greeted: false,
+            poller,
+            keys,
+            door,
+            disk,
+            settings,
+            root,
+            signals,
+            now,
+        })
+    }
+
+    /// Takes what a hello wishes: all of the first one, of later ones how things are timed.
+    pub fn adopt_settings(&mut self, hello: &Hello) {
+        self.settings.orphan_busy_ms = hello.settings.orphan_busy_ms;
+        self.settings.orphan_idle_ms = hello.settings.orphan_idle_ms;
+        if !self.greeted {
+            self.greeted = true;
+            self.ambient.set_prefixes(&hello.settings.env_prefixes);
+            self.pool.set_rest(hello.settings.prepared.into());
+        }
+        // A host without memory knows no ids.
+        let pids = if hello.received.is_none() { self.pool.announce_all() } else { self.pool.announce() };
+        self.tell_prepared(pids);
+    }
+
+    /// How long the host may be silent now; zero is for ever.
+    pub fn orphan_limit(&self) -> Duration {
+        let busy = self.commands.values().any(|command| !command.is_gone());
+        Duration::from_millis(if busy { self.settings.orphan_busy_ms } else { self.settings.orphan_idle_ms })
+    }
+}
+
+/// A descriptor that tells of ended children. All signals are blocked already.
+fn child_signals() -> io::Result<OwnedFd> {
+    // SAFETY: the set is initialised; the descriptor is new and ours.
+    unsafe {
+        let mut set = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        match libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
+            -1 => Err(io::Error::last_os_error()),
+            descriptor => Ok(OwnedFd::from_raw_fd(descriptor)),
+        }
+    }
+}
