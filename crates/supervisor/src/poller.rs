@@ -155,7 +155,7 @@ mod tests {
         let (read, write) = process::pipe::pair().unwrap();
         let poller = Poller::new().unwrap();
         poller.add(&read, Token::Stdout(3), Interest::NewlyReadable).unwrap();
-        let mut events = || {
+        let events = || {
             let mut tokens = Vec::new();
             poller.wait(Some(Duration::ZERO), &mut tokens);
             tokens
