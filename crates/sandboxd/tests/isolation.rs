@@ -217,3 +217,70 @@ async fn without_isolation_a_sandbox_is_ended_with_its_daemons_too() {
     assert_eq!(service.call("DELETE", &format!("/sandboxes/{sandbox}"), None).await.status, 204);
     assert_eq!(with_mark(&mark), [0_u32; 0]);
 }
+
+#[tokio::test]
+async fn where_namespaces_are_refused_the_service_does_not_start_and_says_how_it_would() {
+    // A user namespace in which no further one may be made stands for a host that refuses them.
+    let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" serve";
+    let output = std::process::Command::new("unshare")
+        .args(["-U", "-r", "sh", "-c", script, env!("CARGO_BIN_EXE_sandboxd")])
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && output.stdout.is_empty(), "{output:?}");
+    assert!(words.contains("namespaces are refused") && words.contains("--no-isolation"), "{words}");
+}
+
+#[tokio::test]
+async fn a_state_directory_that_sandboxes_would_see_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_sandboxd"))
+        .arg("serve")
+        .arg("--state-dir")
+        .arg(dir.path().join("state"))
+        .arg("--show")
+        .arg(dir.path())
+        .output()
+        .unwrap();
+    assert!(!output.status.success(), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("which sandboxes see"), "{output:?}");
+}
+
+#[tokio::test]
+async fn a_paused_sandbox_does_not_outlive_the_violent_death_of_the_service_either() {
+    let mark = mark("frozen");
+    let mut service = Service::start(&[]);
+    let sandbox = service.sandbox().await;
+    let mut running = service.start_in(&sandbox, "user", &family(&mark)).await;
+    assert_eq!(running.output().await, "started\n");
+    assert_eq!(service.call("POST", &format!("/sandboxes/{sandbox}/pause"), None).await.status, 204);
+    service.child.kill().unwrap();
+    until("every process has gone", || with_mark(&mark).is_empty() && with_mark(&sandbox).is_empty()).await;
+}
+
+#[tokio::test]
+async fn what_is_shown_is_there_and_read_only() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("file"), "shown").unwrap();
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let service = Service::start(&["--show", dir.path().to_str().unwrap()]);
+    let sandbox = service.sandbox().await;
+    let script = format!("cat {0}/file; touch {0}/new 2>/dev/null || echo ' not writable'", dir.path().display());
+    assert_eq!(service.run_in(&sandbox, "user", &script).await, (0, "shown not writable\n".to_owned()));
+}
+
+#[tokio::test]
+async fn many_sandboxes_come_and_go_at_once() {
+    let service = Service::start(&[]);
+    let sandboxes = futures_util::future::join_all((0..20).map(|_| service.sandbox())).await;
+    let outputs = futures_util::future::join_all(sandboxes.iter().map(|id| service.run_in(id, "user", "id -un"))).await;
+    assert!(outputs.iter().all(|(code, output)| *code == 0 && output == "user\n"), "{outputs:?}");
+    let paths: Vec<String> = sandboxes.iter().map(|id| format!("/sandboxes/{id}")).collect();
+    let ends = futures_util::future::join_all(paths.iter().map(|path| service.call("DELETE", path, None))).await;
+    assert!(ends.iter().all(|answer| answer.status == 204), "{ends:?}");
+    for id in &sandboxes {
+        assert_eq!(with_mark(id), [0_u32; 0]);
+    }
+}

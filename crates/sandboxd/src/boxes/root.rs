@@ -72,6 +72,22 @@ fn harden(at: &Path) -> Result<(), String> {
     Err(format!("mount_setattr {} (Linux 5.12 or later): {}", at.display(), std::io::Error::last_os_error()))
 }
 
+/// Checks that boxes will not see the state directory: the files of all boxes would be readable in each.
+///
+/// # Errors
+/// When it lies in a shown directory.
+pub fn check_state(state: &Path, show: &[PathBuf]) -> std::io::Result<()> {
+    let mut shown = PROGRAMS.iter().map(Path::new).chain(show.iter().map(PathBuf::as_path));
+    match shown.find(|shown| state.starts_with(shown)) {
+        Some(shown) => Err(std::io::Error::other(format!(
+            "the state directory {} lies in {}, which sandboxes see",
+            state.display(),
+            shown.display()
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// The place in `root` of an absolute path.
 fn inside(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))

@@ -14,7 +14,7 @@ use tokio::net::UnixStream;
 use tokio::process::Command;
 
 use super::boxed::Boxed;
-use super::{Error, Isolation, Plan, accounts, control, shared, skeleton};
+use super::{Error, Isolation, Plan, accounts, control, root, shared, skeleton};
 
 /// How long a box may take to get ready.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -51,6 +51,7 @@ impl Boxes {
             }
             candidates.push((Isolation::OneUser, uid, gid));
         }
+        root::check_state(&state, &show)?;
         let mut reasons = Vec::new();
         for (isolation, uid, gid) in candidates {
             let boxes = Self { state: state.clone(), show: show.clone(), isolation, uid, gid };
@@ -60,6 +61,8 @@ impl Boxes {
                     probe.end().await;
                     return Ok(boxes);
                 }
+                // The root of a container may not even give files away.
+                Err(Error::Prepare(error)) if isolation == Isolation::TwoUsers => reasons.push(error.to_string()),
                 Err(Error::Build(words)) => reasons.push(words),
                 Err(error) => return Err(error),
             }

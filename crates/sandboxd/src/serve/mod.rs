@@ -9,6 +9,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use axum::serve::ListenerExt;
 use tokio_util::sync::CancellationToken;
 
 pub use listeners::Listeners;
@@ -107,8 +108,10 @@ pub async fn run(
         longest: settings.longest,
     };
     announce(&ready)?;
+    // An error is a client that has left already.
+    let listener = listeners.control.tap_io(|stream| drop(stream.set_nodelay(true)));
     let served = tokio::select! {
-        served = axum::serve(listeners.control, router::router(control)) => served,
+        served = axum::serve(listener, router::router(control)) => served,
         () = shutdown.cancelled() => Ok(()),
     };
     shutdown.cancel();
