@@ -8,7 +8,7 @@ use bytes::Bytes;
 use tokio::time::timeout;
 
 use super::{Delivery, DeliveryError, DeliverySettings, Machine, SupervisorBinary, binary::tests::fake};
-use crate::envd::{Envd, Event, Start, real_daemon_tests::real_facts};
+use crate::envd::{Envd, Event, Start, real_daemon_tests::real_facts, test_delay::delayed};
 
 const LIMIT: Duration = Duration::from_secs(30);
 /// Says that it is there and how it was called, then echoes.
@@ -68,13 +68,11 @@ impl Case {
     }
 }
 
-/// Attaches, checks the first word and an echo over both ways up; the milliseconds to the first word.
-async fn attach(delivery: &Delivery) -> u128 {
-    let start = Instant::now();
+/// Attaches, checks the first word and an echo over both ways up.
+async fn attach(delivery: &Delivery) {
     let mut attachment = delivery.attach().await.unwrap();
     let root = format!("ready join {}\n", delivery_root(delivery));
     assert_eq!(timeout(LIMIT, attachment.output.next()).await.unwrap().unwrap(), root);
-    let spent = start.elapsed().as_millis();
     let (sink, _outcome) = attachment.stream_input();
     sink.send(Bytes::from_static(b"one")).await.unwrap();
     assert_eq!(timeout(LIMIT, attachment.output.next()).await.unwrap().unwrap(), "one");
@@ -83,7 +81,6 @@ async fn attach(delivery: &Delivery) -> u128 {
     Envd::new(real_facts()).unwrap().kill(attachment.pid).await.unwrap();
     let end = timeout(LIMIT, attachment.output.next()).await.unwrap().unwrap_err();
     assert!(matches!(&end, DeliveryError::Ended { stderr: Some(text), .. } if text == "noise"), "{end:?}");
-    spent
 }
 
 fn delivery_root(delivery: &Delivery) -> String {
@@ -197,5 +194,28 @@ async fn without_a_shell_line_upload_and_start_follow_one_another() {
     assert!(case.sh("ls -A \"$1\"").await.starts_with(".supervisor-121212121212-"));
     delivery.remove().await.unwrap();
     case.holds("").await;
+    case.end().await;
+}
+
+#[tokio::test]
+#[ignore = "needs a real daemon"]
+async fn the_first_delivery_takes_less_than_two_round_trips_and_a_later_one_little_more_than_one() {
+    let round_trip = Duration::from_millis(300);
+    // The size of a real one; its zeros come after the script's end.
+    let content = [b"#!/bin/sh\necho ready\nexec cat\n".as_slice(), &vec![b'#'; 1_200_000]].concat();
+    let mut case = Case::new("delayed", vec![fake(here(), &content, "3434343434343434")]);
+    let mut facts = real_facts();
+    let target = facts.envd_url.trim_start_matches("http://").to_owned();
+    facts.envd_url = format!("http://{}", delayed(target, round_trip).await);
+    case.envd = Envd::new(facts).unwrap();
+    case.envd.warm().await;
+    let delivery = case.delivery();
+    for bound in [round_trip * 2, round_trip * 3 / 2] {
+        let start = Instant::now();
+        let attachment = delivery.attach().await.unwrap();
+        let spent = start.elapsed();
+        assert!(spent >= round_trip && spent < bound, "{spent:?}");
+        case.envd.kill(attachment.pid).await.unwrap();
+    }
     case.end().await;
 }

@@ -27,6 +27,8 @@ mod version;
 #[cfg(test)]
 pub(crate) mod real_daemon_tests;
 #[cfg(test)]
+pub(crate) mod test_delay;
+#[cfg(test)]
 pub(crate) mod test_server;
 #[cfg(test)]
 mod wire_tests;
