@@ -284,3 +284,12 @@ async fn many_sandboxes_come_and_go_at_once() {
         assert_eq!(with_mark(id), [0_u32; 0]);
     }
 }
+
+#[tokio::test]
+async fn the_root_of_a_container_without_privileges_has_one_user_in_its_sandboxes() {
+    let service = Service::start_by(&["unshare", "-U", "-r"], &[]);
+    assert_eq!(service.ready["isolation"], "one-user");
+    let sandbox = service.sandbox().await;
+    let (code, output) = service.run_in(&sandbox, "user", "id -un; echo 1 > a && stat -c %U a; id -u").await;
+    assert!(code == 0 && output.starts_with("user\nuser\n") && !output.ends_with("\n0\n"), "{output}");
+}

@@ -36,7 +36,7 @@ fn system_lines<'a>(text: &'a str, names: &'a [&'a str], not_id: u32) -> impl It
 /// The `passwd` of a box, given the host's.
 pub fn passwd(host: &str, isolation: Isolation, uid: u32, gid: u32, shell: &str) -> String {
     let mut text = String::new();
-    // First, so that a shared id (a caller with id 0 and one user) resolves to this name.
+    // First, so that an id shared with a system account of the host resolves to this name.
     if isolation == Isolation::OneUser {
         text.push_str(&format!("{USER}:x:{uid}:{gid}::{HOME}:{shell}\n"));
     }
@@ -92,9 +92,10 @@ mod tests {
     }
 
     #[test]
-    fn with_one_user_an_id_shared_with_root_resolves_to_user() {
-        let text = passwd(PASSWD, Isolation::OneUser, 0, 0, "/bin/bash");
-        assert!(text.starts_with("user:x:0:0::/home/user:/bin/bash\n"), "{text}");
+    fn with_one_user_an_id_shared_with_a_system_account_resolves_to_user() {
+        let text = passwd(PASSWD, Isolation::OneUser, 1, 0, "/bin/bash");
+        assert!(text.starts_with("user:x:1:0::/home/user:/bin/bash\n"), "{text}");
+        assert!(!text.contains("daemon"), "{text}");
     }
 
     #[test]

@@ -17,10 +17,11 @@ pub fn leave_host(plan: &Plan) -> Result<(), String> {
     if plan.isolation == Isolation::OneUser {
         flags |= CloneFlags::CLONE_NEWUSER;
     }
+    let (uid, gid) = (nix::unistd::geteuid(), nix::unistd::getegid());
     unshare(flags).map_err(|error| format!("unshare({flags:?}): {error}"))?;
     if plan.isolation == Isolation::OneUser {
         // To id 0 first: the kernel wants one for the terminals' file system. Pid 1 maps back when all is mounted.
-        map(0, plan.uid, 0, plan.gid).map_err(|error| format!("id map: {error}"))?;
+        map(0, uid.as_raw(), 0, gid.as_raw()).map_err(|error| format!("id map: {error}"))?;
     }
     nix::unistd::sethostname(shared::HOSTNAME).map_err(|error| format!("sethostname: {error}"))
 }

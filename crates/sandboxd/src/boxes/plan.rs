@@ -13,7 +13,7 @@ pub enum Isolation {
     /// Real root: mount, pid, ipc and uts namespaces; the accounts `user` and `root` inside.
     TwoUsers,
     /// No privileges: additionally a user namespace, in which there is one account, `user`, with the id of the
-    /// caller. (A second one needs root, or `newuidmap`.)
+    /// caller (another one if that is 0). A second account needs root, or `newuidmap`.
     OneUser,
     /// No namespaces at all: programs see the host, as the caller. Only on request.
     Off,

@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
 
-use super::Plan;
+use super::{Isolation, Plan};
 
 /// Directories of the box with their modes.
 const DIRECTORIES: &[(&str, u32)] = &[
@@ -58,8 +58,13 @@ fn home(home: &Path, plan: &Plan) -> io::Result<()> {
         for entry in skeleton.flatten().filter(|entry| entry.path().is_file()) {
             let to = home.join(entry.file_name());
             fs::copy(entry.path(), &to)?;
-            chown(&to, Some(plan.uid), Some(plan.gid))?;
+            own(&to, plan)?;
         }
     }
-    chown(home, Some(plan.uid), Some(plan.gid))
+    own(home, plan)
+}
+
+/// Gives a path to the box' `user`; where that is the caller, it has it already.
+fn own(path: &Path, plan: &Plan) -> io::Result<()> {
+    if plan.isolation == Isolation::TwoUsers { chown(path, Some(plan.uid), Some(plan.gid)) } else { Ok(()) }
 }

@@ -49,7 +49,8 @@ impl Boxes {
             if uid == 0 {
                 candidates.push((Isolation::TwoUsers, free, free));
             }
-            candidates.push((Isolation::OneUser, uid, gid));
+            // The root of a container gets another number inside, where it is root of nothing.
+            candidates.push(if uid == 0 { (Isolation::OneUser, free, free) } else { (Isolation::OneUser, uid, gid) });
         }
         root::check_state(&state, &show)?;
         let mut reasons = Vec::new();

@@ -58,18 +58,29 @@ impl Service {
     /// The same under an account.
     pub fn start_as(who: As, arguments: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sandboxd"));
-        command.arg("serve").arg("--exit-with-parent").args(arguments);
         if who == As::Nobody {
             use std::os::unix::process::CommandExt;
             command.uid(NOBODY).gid(NOBODY);
         }
+        Self::from(command, arguments)
+    }
+
+    /// The same by way of another program.
+    pub fn start_by(program: &[&str], arguments: &[&str]) -> Self {
+        let mut command = Command::new(program[0]);
+        command.args(&program[1..]).arg(env!("CARGO_BIN_EXE_sandboxd"));
+        Self::from(command, arguments)
+    }
+
+    fn from(mut command: Command, arguments: &[&str]) -> Self {
+        command.arg("serve").arg("--exit-with-parent").args(arguments);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         if line.is_empty() {
             let mut words = String::new();
             child.stderr.as_mut().unwrap().read_to_string(&mut words).unwrap();
-            panic!("the service did not start as {who:?} with {arguments:?}: {:?}\n{words}", child.wait());
+            panic!("{command:?} did not start: {:?}\n{words}", child.wait());
         }
         let ready: Value = serde_json::from_str(&line).unwrap();
         let address = |name: &str| ready[name].as_str().unwrap().trim_start_matches("http://").to_owned();
