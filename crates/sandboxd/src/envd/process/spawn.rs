@@ -190,10 +190,12 @@ impl Child {
 /// Default action for every signal and an empty mask: what the daemon ignores or blocks must not
 /// reach a process, which would inherit it.
 fn reset_signals() {
+    // The kernel's own structure, all zero: default action, no flags, nothing masked. By system call,
+    // as the C library refuses the two signals that it uses itself.
+    let default = [0_u64; 4];
     for signal in 1..=64 {
-        // SAFETY: SIG_DFL is valid for all; the two that can't be set, and the C library's own,
-        // fail without effect.
-        unsafe { libc::signal(signal, libc::SIG_DFL) };
+        // SAFETY: the kernel reads a valid structure. It refuses the two signals that have no action.
+        unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, default.as_ptr(), std::ptr::null::<u64>(), 8) };
     }
     // SAFETY: both calls get a valid set; an uninitialized one is filled before use.
     unsafe {
