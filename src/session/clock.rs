@@ -10,7 +10,7 @@ pub struct Clock(Instant);
 
 impl Clock {
     /// Starts at zero.
-    pub fn new() -> Self {
+    pub fn start() -> Self {
         Self(Instant::now())
     }
 

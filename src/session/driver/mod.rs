@@ -118,7 +118,7 @@ enum Happening {
 impl Driver {
     /// A driver that begins to connect as soon as it runs.
     pub fn new(parts: Parts) -> Self {
-        let clock = Clock::new();
+        let clock = Clock::start();
         let link = Link::host(host(&parts), clock.now());
         Self {
             parts,

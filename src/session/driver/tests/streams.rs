@@ -1,0 +1,100 @@
+//! Bytes of commands.
+
+use std::sync::Arc;
+
+use protocol::control::{FromSupervisor, OutputChannel, ToSupervisor};
+
+use super::{COLLECT, STDOUT, World, fake::Heard};
+use crate::session::output::Mode;
+
+#[tokio::test]
+async fn c14_input_arrives_in_order_and_complete_and_then_its_end() {
+    let world = World::new();
+    let command = world.command(true, [COLLECT; 2]);
+    let data: Vec<u8> = (0..3_000_000_u32).map(|at| at.to_le_bytes()[0] ^ at.to_le_bytes()[1]).collect();
+    let mut rest = &data[command.write(&data)..];
+    world.start(&command, true, [COLLECT; 2], 1000);
+    let (id, _) = world.fake.start().await;
+    let mut got = Vec::new();
+    loop {
+        match world.fake.heard().await {
+            Heard::Data(at, bytes) => {
+                assert_eq!(at, id);
+                got.extend_from_slice(&bytes);
+            }
+            Heard::End => break,
+            other => panic!("{other:?}"),
+        }
+        rest = &rest[command.write(rest)..];
+        if rest.is_empty() {
+            command.end_input();
+        }
+    }
+    assert!(got == data, "{} of {} bytes", got.len(), data.len());
+}
+
+#[tokio::test]
+async fn c14_a_writer_waits_while_the_program_does_not_read_and_hears_when_it_closed_its_input() {
+    let mut world = World::new();
+    let (id, command) = world.running_with(true, [COLLECT; 2], 1000).await;
+    world.fake.say(id, &FromSupervisor::StdinClosed);
+    let seen = Arc::clone(&command);
+    world.until("a closed input", || seen.is_input_closed().then_some(())).await;
+    assert_eq!(command.write(b"late"), 0);
+}
+
+#[tokio::test]
+async fn c15_an_unread_raw_output_holds_its_window_and_no_more_and_all_of_it_arrives() {
+    let mut world = World::new();
+    let (id, command) = world.running_with(false, [Mode::Raw; 2], 1000).await;
+    let data: Vec<u8> = (0..6_000_000_u32).map(|at| at.to_le_bytes()[1]).collect();
+    world.fake.write(id, STDOUT, &data);
+    world.fake.write(id, OutputChannel::Stderr, b"meanwhile");
+    let other = Arc::clone(&command);
+    let said = world.until("the other output", || other.take(OutputChannel::Stderr, 100)).await;
+    assert_eq!(said, b"meanwhile");
+    let mut got = Vec::new();
+    let reader = Arc::clone(&command);
+    world.fake.end(id, STDOUT);
+    world
+        .until("the stream's end", || {
+            while let Some(bytes) = reader.take(STDOUT, 100_000) {
+                got.extend_from_slice(&bytes);
+            }
+            reader.is_over(STDOUT).then_some(())
+        })
+        .await;
+    assert!(got == data, "{} of {} bytes", got.len(), data.len());
+}
+
+#[tokio::test]
+async fn a_reader_that_goes_closes_the_programs_pipe_and_the_outcome_does_not_wait_for_it() {
+    let mut world = World::new();
+    let (id, command) = world.running_with(false, [Mode::Raw, COLLECT], 1000).await;
+    world.fake.write(id, STDOUT, b"unread");
+    command.close_output(STDOUT);
+    assert!(matches!(world.fake.heard().await, Heard::Control(_, ToSupervisor::CloseOutput(STDOUT))));
+    world.fake.end(id, OutputChannel::Stderr);
+    world.exit(id, 0);
+    world.outcome(&command).await.unwrap();
+    assert!(command.is_over(STDOUT));
+    assert_eq!(command.take(STDOUT, 10), None);
+}
+
+#[tokio::test]
+async fn c18_collected_output_costs_its_window_whatever_its_size() {
+    let mut world = World::new();
+    let (id, command) = world.running().await;
+    for _ in 0..64 {
+        world.fake.write(id, STDOUT, &[b'x'; 65536]);
+    }
+    let reader = Arc::clone(&command);
+    let total = 64 * 65536;
+    // Consumed by the driver itself: nobody wakes the shim for it.
+    let deadline = tokio::time::Instant::now() + super::PATIENCE;
+    while reader.read_from(STDOUT, 0).unwrap().next < total {
+        assert!(tokio::time::Instant::now() < deadline);
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    }
+    assert_eq!(command.memory(), 64);
+}
