@@ -7,6 +7,6 @@ mod handle;
 mod log;
 mod objects;
 mod request;
-mod runtime;
+pub(crate) mod runtime;
 mod service;
-mod waker;
+pub(crate) mod waker;

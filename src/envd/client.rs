@@ -17,7 +17,7 @@ use super::{
     connect::{Codec, ConnectService},
     error::{Cause, Error},
     facts::SandboxFacts,
-    http::{Lanes, join, parse_base, sandbox_headers},
+    http::{Lanes, parse_base, sandbox_headers},
 };
 
 /// A short call, the head of a stream and its first event must be answered within this, as with the vendor's SDK.
@@ -55,7 +55,20 @@ impl Envd {
     /// [`Error::Setup`].
     pub fn with_answer_timeout(facts: SandboxFacts, answer_timeout: Duration) -> Result<Self, Error> {
         let base = parse_base(&facts.envd_url)?;
-        let (lanes, headers) = (Lanes::new(&base)?, sandbox_headers(&facts)?);
+        let lanes = Lanes::new(&base)?;
+        Self::with_lanes(facts, lanes, answer_timeout)
+    }
+
+    /// The same on connections that may be open already: those to the edge can be, before the sandbox has its id.
+    ///
+    /// # Errors
+    /// [`Error::Setup`].
+    pub(crate) fn on(lanes: Lanes, facts: SandboxFacts) -> Result<Self, Error> {
+        Self::with_lanes(facts, lanes, ANSWER_TIMEOUT)
+    }
+
+    fn with_lanes(facts: SandboxFacts, lanes: Lanes, answer_timeout: Duration) -> Result<Self, Error> {
+        let (base, headers) = (parse_base(&facts.envd_url)?, sandbox_headers(&facts)?);
         Ok(Self {
             inner: Arc::new(Inner { facts, base, headers, lanes, json: AtomicBool::new(false), answer_timeout }),
         })
@@ -68,15 +81,7 @@ impl Envd {
 
     /// Opens a connection for each kind of use, so that what follows does not pay for it. Failures are left to what follows.
     pub async fn warm(&self) {
-        let Lanes { down, up, calls } = &self.inner.lanes;
-        let ping = async |lane: &Client| {
-            let request = lane.get(join(&self.inner.base, "/health")).headers(self.inner.headers.clone());
-            // Only a body that was read lets its connection be used again.
-            if let Ok(Ok(answer)) = tokio::time::timeout(self.inner.answer_timeout, request.send()).await {
-                let _ = answer.bytes().await;
-            }
-        };
-        tokio::join!(ping(down), ping(up), ping(calls));
+        self.inner.lanes.warm(&self.inner.base, &self.inner.headers).await;
     }
 
     /// Whether messages go as JSON, because the daemon refused binary ones.

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use reqwest::{Client, Url};
 use serde::Deserialize;
 
@@ -36,6 +37,17 @@ pub struct ControlPlane {
     http: Client,
     headers: HeaderMap,
     secrets: Vec<Secret>,
+}
+
+/// An answer to a request, whatever its status.
+#[derive(Clone, Debug)]
+pub(crate) struct Reply {
+    /// The HTTP status.
+    pub(crate) status: StatusCode,
+    /// How long the server asks to wait, when it says so in seconds.
+    pub(crate) retry_after: Option<Duration>,
+    /// The body, whole.
+    pub(crate) body: Bytes,
 }
 
 #[derive(Default, Deserialize)]
@@ -74,20 +86,7 @@ impl ControlPlane {
     /// # Errors
     /// [`Error`]: the question was not answered; that says nothing about the sandbox.
     pub async fn sandbox_state(&self, sandbox_id: &str) -> Result<SandboxState, Error> {
-        let mut url = join(&self.base, "/sandboxes");
-        // `base` is http(s), so it has segments; the id is escaped by this.
-        if let Ok(mut segments) = url.path_segments_mut() {
-            segments.push(sandbox_id);
-        }
-        let exchange = async {
-            let answer =
-                self.http.get(url).headers(self.headers.clone()).send().await.map_err(|error| transport(&error))?;
-            let status = answer.status();
-            Ok((status, answer.bytes().await.map_err(|error| transport(&error))?))
-        };
-        let (status, body) = tokio::time::timeout(TIMEOUT, exchange)
-            .await
-            .unwrap_or(Err(Error::Timeout(TIMEOUT, "asking the control plane")))?;
+        let Reply { status, body, .. } = self.exchange(Method::GET, &["sandboxes", sandbox_id], None, TIMEOUT).await?;
         let answer: Answer = serde_json::from_slice(&body).unwrap_or_default();
         match status {
             StatusCode::NOT_FOUND if answer.code.as_u64() == Some(404) => Ok(SandboxState::Gone),
@@ -98,7 +97,37 @@ impl ControlPlane {
         }
     }
 
-    fn redact(&self, text: String) -> String {
+    /// Makes one request, `body` being JSON, and reads the whole answer. Never repeated by itself.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] and [`Error::Timeout`]: there was no answer within `bound`.
+    pub(crate) async fn exchange(
+        &self,
+        method: Method,
+        path: &[&str],
+        body: Option<Vec<u8>>,
+        bound: Duration,
+    ) -> Result<Reply, Error> {
+        let mut url = join(&self.base, "/");
+        // `base` is http(s), so it has segments; what is pushed is escaped by this.
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        let mut request = self.http.request(method, url).headers(self.headers.clone());
+        if let Some(body) = body {
+            request = request.header(header::CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body);
+        }
+        let exchange = async {
+            let answer = request.send().await.map_err(|error| transport(&error))?;
+            let status = answer.status();
+            let retry_after = answer.headers().get(header::RETRY_AFTER).and_then(seconds);
+            Ok(Reply { status, retry_after, body: answer.bytes().await.map_err(|error| transport(&error))? })
+        };
+        tokio::time::timeout(bound, exchange).await.unwrap_or(Err(Error::Timeout(bound, "asking the control plane")))
+    }
+
+    /// `text` without the key.
+    pub(crate) fn redact(&self, text: String) -> String {
         self.secrets.iter().fold(text, |text, secret| secret.redact(text))
     }
 }
@@ -109,6 +138,10 @@ fn state(state: Option<String>) -> SandboxState {
         Some("paused" | "pausing") => SandboxState::Paused,
         _ => SandboxState::Unknown,
     }
+}
+
+fn seconds(value: &HeaderValue) -> Option<Duration> {
+    value.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
 }
 
 fn transport(error: &reqwest::Error) -> Error {

@@ -42,6 +42,18 @@ impl Lanes {
     pub fn new(base: &Url) -> Result<Self, Error> {
         Ok(Self { down: client(base)?, up: client(base)?, calls: client(base)? })
     }
+
+    /// Opens a connection to `base` on each, so that what follows does not pay for it. Failures are left to what follows.
+    pub async fn warm(&self, base: &Url, headers: &HeaderMap) {
+        let ping = async |lane: &Client| {
+            let request = lane.get(join(base, "/health")).headers(headers.clone());
+            // Only a body that was read lets its connection be used again.
+            if let Ok(Ok(answer)) = tokio::time::timeout(CONNECT_TIMEOUT, request.send()).await {
+                let _ = answer.bytes().await;
+            }
+        };
+        tokio::join!(ping(&self.down), ping(&self.up), ping(&self.calls));
+    }
 }
 
 /// A client for the server at `base`: proxies by the environment, but never for this machine itself.

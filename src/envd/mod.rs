@@ -7,6 +7,7 @@
 mod client;
 mod connect;
 mod control_plane;
+mod directory;
 mod error;
 pub mod facts;
 mod http;
@@ -23,6 +24,13 @@ mod tls;
 mod upload;
 pub mod url;
 mod version;
+
+pub(crate) use self::{
+    control_plane::Reply,
+    directory::{Kind, Made},
+    http::{Lanes, parse_base},
+    version::Version,
+};
 
 #[cfg(test)]
 pub(crate) mod real_daemon_tests;

@@ -59,7 +59,8 @@ impl Remote {
     /// # Errors
     /// When the facts make no client.
     pub fn new(settings: RemoteSettings) -> Result<Self, Error> {
-        let envd = Envd::new(settings.facts.clone())?;
+        // Our own owner in this process has connections open already.
+        let envd = crate::owner::envd_of(&settings.facts).map_or_else(|| Envd::new(settings.facts.clone()), Ok)?;
         Ok(Self { shared: Arc::new(Shared { settings, envd, delivery: OnceLock::new() }) })
     }
 }
