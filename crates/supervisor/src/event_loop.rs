@@ -75,6 +75,7 @@ impl Worker {
             self.on_link_events();
         }
         self.climb_ladders();
+        self.look_for_leavers();
         self.dismiss_silent_guests();
         let limit = self.orphan_limit();
         if self.silence.advance(self.now, self.door.is_attached(), limit) {
@@ -147,11 +148,12 @@ impl Worker {
             .commands
             .values()
             .flat_map(|command| command.outputs.iter().flatten().filter_map(|output| output.wakes(command.grace)));
+        let members = self.commands.values().filter_map(|command| Some(command.member.as_ref()?.wakes()));
         let silence = (!self.door.is_attached()).then(|| self.silence.wakes(self.orphan_limit())).flatten();
         let shrink = (self.budget.spent() > 0).then_some(self.shrink_at);
         let pool = self.ending.is_none().then(|| self.pool.wakes()).flatten();
         let others = [self.link.poll_timeout(), silence, shrink, pool, self.ending.as_ref().and_then(|e| e.wakes())];
-        let next: Option<Time> = others.into_iter().flatten().chain(ladders).chain(outputs).min();
+        let next: Option<Time> = others.into_iter().flatten().chain(ladders).chain(outputs).chain(members).min();
         next.map(|next| next.since(clock::now()))
     }
 }

@@ -5,14 +5,35 @@
 //! children is it asked whose they are, and only where none of them is of the session itself are all processes looked at.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use process::pidfd::PidFd;
 use process::procfs::{self, Snapshot};
 use process::{Pid, orphans, session};
-use protocol::CommandId;
+use protocol::{CommandId, Time};
 
 use crate::poller::{Interest, Token};
 use crate::worker::Worker;
+
+/// First wait before a watched member is asked whether it is still in its session.
+const FIRST_LOOK: Duration = Duration::from_millis(10);
+/// Longest such wait.
+const LONGEST_LOOK: Duration = Duration::from_secs(1);
+
+/// A living member of a session, whose end is waited for.
+pub struct Watched {
+    pid: Pid,
+    pidfd: PidFd,
+    again_at: Time,
+    pause: Duration,
+}
+
+impl Watched {
+    /// When it is to be asked again.
+    pub fn wakes(&self) -> Time {
+        self.again_at
+    }
+}
 
 impl Worker {
     /// Reaps ended orphans and finds out which commands are gone.
@@ -40,32 +61,54 @@ impl Worker {
         }
     }
 
-    fn watch_member(&mut self, id: CommandId, member: PidFd) {
+    fn watch_member(&mut self, id: CommandId, (pid, pidfd): Found) {
         let Some(command) = self.commands.get_mut(&id) else { return };
         // Unwatched, it is found again at the next end of any child.
-        if self.poller.add(&member, Token::Member(id), Interest::Readable).is_ok() {
-            command.member = Some(member);
+        if self.poller.add(&pidfd, Token::Member(id), Interest::Readable).is_ok() {
+            command.member = Some(Watched { pid, pidfd, again_at: self.now + FIRST_LOOK, pause: FIRST_LOOK });
         }
     }
 
     /// The watched member of a session ended; there may be others.
     pub fn on_member(&mut self, id: CommandId) {
         if let Some(member) = self.commands.get_mut(&id).and_then(|command| command.member.take()) {
-            self.poller.remove(&member);
+            self.poller.remove(&member.pidfd);
             self.look = true;
+        }
+    }
+
+    /// A member that lives may leave its session, and no event tells: so it is asked, less and less often.
+    pub fn look_for_leavers(&mut self) {
+        let now = self.now;
+        let mut left = Vec::new();
+        for (&id, command) in &mut self.commands {
+            let leader = command.pid();
+            let Some(member) = command.member.as_mut().filter(|member| member.again_at <= now) else { continue };
+            member.pause = (member.pause * 2).min(LONGEST_LOOK);
+            member.again_at = now + member.pause;
+            if rustix::process::getsid(Some(member.pid)).ok() != leader {
+                left.push(id);
+            }
+        }
+        for id in left {
+            self.on_member(id);
         }
     }
 }
 
-fn member_among(orphans: &[Pid], leader: Pid) -> Option<PidFd> {
+/// A living member of a session.
+type Found = (Pid, PidFd);
+
+fn member_among(orphans: &[Pid], leader: Pid) -> Option<Found> {
     orphans.iter().find_map(|&pid| {
         // Our unreaped child: its number is its own, whether it lives or not.
         let in_session = rustix::process::getsid(Some(pid)).is_ok_and(|session| session == leader);
-        PidFd::open(pid).ok().filter(|pidfd| in_session && pidfd.is_alive())
+        let pidfd = PidFd::open(pid).ok().filter(|pidfd| in_session && pidfd.is_alive())?;
+        Some((pid, pidfd))
     })
 }
 
-fn member_anywhere(snapshot: &mut Option<Snapshot>, leader: Pid) -> Option<PidFd> {
+fn member_anywhere(snapshot: &mut Option<Snapshot>, leader: Pid) -> Option<Found> {
     if snapshot.is_none() {
         *snapshot = procfs::snapshot().ok();
     }
@@ -73,5 +116,6 @@ fn member_anywhere(snapshot: &mut Option<Snapshot>, leader: Pid) -> Option<PidFd
         Some(snapshot) if !snapshot.incomplete => session::members_in(snapshot, leader),
         _ => session::members(leader).ok()?,
     };
-    members.into_iter().next().map(|member| member.pidfd)
+    let member = members.into_iter().next()?;
+    Some((Pid::from_raw(member.stat.pid)?, member.pidfd))
 }

@@ -27,6 +27,7 @@ use protocol::control::Stdio;
 use protocol::{Channel, CommandId};
 use serde_bytes::ByteBuf;
 
+use crate::quiescence::Watched;
 use crate::terminate::Ladder;
 use output::Output;
 use start::Launch;
@@ -60,7 +61,7 @@ pub struct Command {
     /// Its process, unreaped as long as this is there.
     pub leader: Option<(Pid, PidFd)>,
     /// A living member of its session whose end is waited for, once the leader has ended.
-    pub member: Option<PidFd>,
+    pub member: Option<Watched>,
     /// How far its termination is.
     pub ladder: Ladder,
     /// Standard input, or what is typed.

@@ -1,0 +1,174 @@
+//! Termination and quiescence.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
+mod host;
+
+use std::time::{Duration, Instant};
+
+use host::{Host, lives, processes_with};
+use protocol::control::{Exit, FromSupervisor, ToSupervisor};
+
+const TERM: Exit = Exit::Signal { number: 15, core: false };
+const KILL: Exit = Exit::Signal { number: 9, core: false };
+
+#[test]
+fn c30_a_program_that_minds_sigterm_goes_at_once() {
+    let mut host = Host::new("term");
+    let id = host.run(&["sleep", "60"]);
+    host.started(id);
+    let asked = Instant::now();
+    host.terminate(id);
+    assert_eq!(host.finish(id).exit, Some(TERM));
+    assert!(asked.elapsed() < Duration::from_millis(1500));
+}
+
+#[test]
+fn c30_a_program_that_ignores_sigterm_is_killed_after_the_grace() {
+    let mut host = Host::new("kill");
+    let script = "trap '' TERM; echo ready; while :; do sleep 1; done";
+    let id = host.run_with(&["bash", "-c", script], |start| start.grace_ms = 500);
+    host.until_text(id, "ready");
+    let asked = Instant::now();
+    host.terminate(id);
+    assert_eq!(host.finish(id).exit, Some(KILL));
+    let took = asked.elapsed();
+    assert!((Duration::from_millis(450)..Duration::from_secs(3)).contains(&took), "{took:?}");
+}
+
+#[test]
+fn c30_the_last_words_of_a_handler_arrive_and_its_exit_code_counts() {
+    let mut host = Host::new("words");
+    let id = host.run_piped(&["bash", "-c", "trap 'echo bye; exit 9' TERM; echo ready; while :; do sleep .05; done"]);
+    host.until_text(id, "ready");
+    host.terminate(id);
+    let seen = host.finish(id);
+    assert_eq!((seen.exit, seen.text()), (Some(Exit::Code(9)), "ready\nbye\n".to_owned()));
+}
+
+#[test]
+fn c30_every_group_of_the_session_goes_stopped_ones_included() {
+    let mut host = Host::new("groups");
+    let script = "set -m; sleep 6001 & sleep 6001 & kill -STOP $!; timeout 60 sleep 6001 & echo ready; wait";
+    let id = host.run(&["bash", "-c", script]);
+    host.until_text(id, "ready");
+    host.terminate(id);
+    let started = Instant::now();
+    host.finish(id);
+    assert!(started.elapsed() < Duration::from_millis(1900), "TERM was enough");
+    assert!(processes_with("sleep 6001").is_empty());
+}
+
+#[test]
+fn c31_the_tree_is_gone_only_when_its_last_member_is() {
+    let mut host = Host::new("tree");
+    let id = host.run(&["bash", "-c", "sleep 0.6 >/dev/null 2>&1 & exit 3"]);
+    host.until("the exit", |host| host.commands[&id].exit.is_some());
+    host.pump_for(Duration::from_millis(200));
+    assert!(!host.commands[&id].gone);
+    assert_eq!(host.finish(id).exit, Some(Exit::Code(3)));
+    assert!(host.commands[&id].exited_at.unwrap().elapsed() >= Duration::from_millis(500));
+}
+
+#[test]
+fn c31_zombies_are_no_members_and_none_is_left() {
+    let mut host = Host::new("zombies");
+    // A stopped parent never waits for its child; only the child of a living parent stays a zombie.
+    let script = "import os,sys,time\nif os.fork()==0: os._exit(0)\nos.setsid() if os.fork()==0 else os._exit(3)\ntime.sleep(60)";
+    let id = host.run_with(&["/usr/bin/env", "python3", "-c", script], |start| start.grace_ms = 200);
+    assert_eq!(host.finish(id).exit, Some(Exit::Code(3)));
+    for _ in 0..100 {
+        let id = host.run(&["sh", "-c", "sleep 0.01 & exit 3"]);
+        assert_eq!(host.finish(id).exit, Some(Exit::Code(3)));
+    }
+    let worker = worker_of(&host);
+    let zombies = || {
+        let children = std::fs::read_to_string(format!("/proc/{worker}/task/{worker}/children")).unwrap();
+        children.split_whitespace().filter(|pid| !lives(pid.parse().unwrap())).count()
+    };
+    host.until("no zombies", |_| zombies() == 0);
+}
+
+/// The resident process whose parent is a resident process.
+fn worker_of(host: &Host) -> u32 {
+    let resident = processes_with(host.root.to_str().unwrap());
+    let parent = |pid: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(1)?.parse::<u32>().ok()).unwrap_or(0)
+    };
+    // Joiner → guardian → worker → prepared.
+    let is_worker = |pid: &&u32| resident.contains(&parent(pid)) && resident.iter().any(|child| parent(child) == **pid);
+    let joiner = host.line.as_ref().unwrap().joiner.id();
+    *resident.iter().filter(is_worker).find(|pid| parent(pid) != joiner).unwrap()
+}
+
+#[test]
+fn c30_termination_before_the_start_is_known_leaves_nothing() {
+    let mut host = Host::new("cancel");
+    for _ in 0..20 {
+        let id = host.run(&["sleep", "6002"]);
+        host.terminate(id);
+        host.finish(id);
+    }
+    assert!(processes_with("sleep 6002").is_empty());
+}
+
+#[test]
+fn c30_terminating_many_at_once_ends_all() {
+    let mut host = Host::new("many");
+    let ids: Vec<u32> = (0..200).map(|_| host.run(&["bash", "-c", "sleep 6003 & wait"])).collect();
+    for &id in &ids {
+        host.started(id);
+    }
+    for &id in &ids {
+        host.terminate(id);
+    }
+    let asked = Instant::now();
+    for id in ids {
+        host.finish(id);
+    }
+    assert!(asked.elapsed() < Duration::from_secs(8), "{:?}", asked.elapsed());
+    assert!(processes_with("sleep 6003").is_empty());
+}
+
+#[test]
+fn c34_daemons_live_until_the_service_ends() {
+    let mut host = Host::new("daemons");
+    let script = "setsid sh -c 'sleep 6004 & sleep 6004' >/dev/null 2>&1 & exit 0";
+    let id = host.run(&["bash", "-c", script]);
+    assert_eq!(host.finish(id).exit, Some(Exit::Code(0)));
+    host.until("the daemons", |_| processes_with("sleep 6004").len() >= 2);
+    let survivors = host.shut_down();
+    assert_eq!(survivors, []);
+    assert!(processes_with("sleep 6004").is_empty());
+}
+
+#[test]
+fn c60_shutdown_ends_everything_that_runs_and_refuses_what_comes() {
+    let mut host = Host::new("shutdown");
+    let stubborn = "trap '' TERM; sleep 6005; sleep 6005";
+    let id = host.run_with(&["bash", "-c", stubborn], |start| start.grace_ms = 300);
+    host.started(id);
+    host.send(0, &ToSupervisor::Shutdown);
+    let late = host.run(&["true"]);
+    host.until("the supervisor's end", |host| host.line.is_none());
+    assert_eq!(host.commands[&id].exit, Some(KILL));
+    assert!(host.commands[&late].failure.is_some());
+    assert!(processes_with("sleep 6005").is_empty());
+    let root = host.root.clone();
+    host.until("the removal of its state", |_| std::fs::read_dir(&root).unwrap().next().is_none());
+}
+
+#[test]
+fn c80_running_commands_are_listed() {
+    let mut host = Host::new("list");
+    let id = host.run(&["sleep", "60"]);
+    let pid = host.started(id);
+    host.send(0, &ToSupervisor::ListRunning);
+    host.until("the list", |host| !host.about_supervisor.is_empty());
+    let FromSupervisor::Running(running) = &host.about_supervisor[0] else { unreachable!() };
+    assert_eq!((running.len(), running[0].command, running[0].pid), (1, id, pid));
+    host.about_supervisor.clear();
+    host.terminate(id);
+    host.finish(id);
+}
