@@ -81,25 +81,12 @@ fn c31_zombies_are_no_members_and_none_is_left() {
         let id = host.run(&["sh", "-c", "sleep 0.01 & exit 3"]);
         assert_eq!(host.finish(id).exit, Some(Exit::Code(3)));
     }
-    let worker = worker_of(&host);
+    let (_, worker) = host::resident(&host);
     let zombies = || {
         let children = std::fs::read_to_string(format!("/proc/{worker}/task/{worker}/children")).unwrap();
         children.split_whitespace().filter(|pid| !lives(pid.parse().unwrap())).count()
     };
     host.until("no zombies", |_| zombies() == 0);
-}
-
-/// The resident process whose parent is a resident process.
-fn worker_of(host: &Host) -> u32 {
-    let resident = processes_with(host.root.to_str().unwrap());
-    let parent = |pid: &u32| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(1)?.parse::<u32>().ok()).unwrap_or(0)
-    };
-    // Joiner → guardian → worker → prepared.
-    let is_worker = |pid: &&u32| resident.contains(&parent(pid)) && resident.iter().any(|child| parent(child) == **pid);
-    let joiner = host.line.as_ref().unwrap().joiner.id();
-    *resident.iter().filter(is_worker).find(|pid| parent(pid) != joiner).unwrap()
 }
 
 #[test]

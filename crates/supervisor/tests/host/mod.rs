@@ -167,10 +167,33 @@ impl Host {
         }
     }
 
+    /// A session of somebody else.
+    pub fn session_with_token(root: &Path, token: [u8; 32]) -> Self {
+        let mut session = Self::session(root, Settings::default(), false);
+        let keys = Keys::from_random([8; 32]);
+        let config = HostConfig { token, sandbox: "box".into(), settings: Settings::default(), keys, fresh: true };
+        session.link = Link::host(config, Time(1));
+        session
+    }
+
     pub fn connect(&mut self, line: Line) {
         let now = self.now();
         self.link.connect(now, false);
         self.line = Some(line);
+    }
+
+    pub fn connect_sealed(&mut self, line: Line) {
+        let now = self.now();
+        self.link.connect(now, true);
+        self.line = Some(line);
+    }
+
+    /// Expects output of a command that an earlier session started.
+    pub fn expect_command(&mut self, id: u32) {
+        self.commands.insert(id, Seen::default());
+        for channel in [Channel::Stdout, Channel::Stderr] {
+            self.link.open_incoming(StreamId { command: id, channel }, 0);
+        }
     }
 
     fn now(&self) -> Time {
@@ -361,8 +384,7 @@ impl Host {
     fn hang_up(&mut self) {
         if let Some(mut line) = self.line.take() {
             line.input = None;
-            let status = line.joiner.wait().unwrap();
-            assert!(status.success(), "the joiner ended with {status}");
+            line.joiner.wait().unwrap();
         }
     }
 
@@ -471,13 +493,54 @@ impl Drop for Host {
             // The resident goes by itself when it is told to; a failed test leaves it to its orphan timeout otherwise.
             return;
         }
-        if self.line.is_some() {
+        if self.line.is_some() && !self.refused {
             self.shut_down();
         }
         if self.owns_root {
             let _ = std::fs::remove_dir_all(&self.root);
         }
     }
+}
+
+/// Waits for what needs no bytes to move.
+pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + DEADLINE;
+    while !condition() {
+        assert!(Instant::now() < deadline, "timed out waiting for {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Guardian and worker of a connected host. As long as the joiner that started them waits, the guardian is its child.
+pub fn resident(host: &Host) -> (u32, u32) {
+    let children = |pid: u32| -> Vec<u32> {
+        let list = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        list.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+    };
+    let guardian = children(host.line.as_ref().unwrap().joiner.id())[0];
+    (guardian, children(guardian)[0])
+}
+
+/// True inside the namespace. Outside, runs the named test there, alone, checks that it passed, and gives false.
+pub fn in_own_pid_namespace(test: &str) -> bool {
+    const MARK: &str = "SUPERVISOR_TEST_IN_NAMESPACE";
+    if std::env::var_os(MARK).is_some() {
+        return true;
+    }
+    let output = Command::new("unshare")
+        .args(["--pid", "--fork", "--kill-child", "--mount-proc"])
+        .arg(std::env::current_exe().unwrap())
+        .args([test, "--exact", "--nocapture", "--test-threads=1"])
+        .env(MARK, "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("1 passed"),
+        "{text}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    false
 }
 
 /// Whether a process with this id lives.

@@ -1,0 +1,225 @@
+//! Connections, re-attachment, and the resident's own life and death.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
+mod host;
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use host::{Host, Line, lives, processes_with, resident, wait_for};
+use protocol::control::{Exit, Stdio, ToSupervisor};
+use protocol::handshake::Settings;
+use rustix::process::{Pid, Signal, kill_process};
+
+fn kill(pid: u32) {
+    kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), Signal::KILL).unwrap();
+}
+
+#[test]
+fn c64_nothing_is_left_after_the_end() {
+    let mut host = Host::new("nothing");
+    host.output(&["true"]);
+    let processes = processes_with(host.root.to_str().unwrap());
+    assert!(processes.len() >= 3, "joiner, guardian, worker: {processes:?}");
+    host.shut_down();
+    assert_eq!(std::fs::read_dir(&host.root).unwrap().count(), 0);
+    wait_for("the end of all processes", || processes.iter().all(|&pid| !lives(pid)));
+}
+
+#[test]
+fn a_cut_line_loses_nothing_and_repeats_nothing() {
+    let mut host = Host::new("cuts");
+    let id = host.run_piped(&["seq", "1", "300000"]);
+    let expected: String = (1..=300_000).map(|number| format!("{number}\n")).collect();
+    let mut cuts = 0;
+    while !host.commands[&id].is_over() && cuts < 200 {
+        host.pump_for(Duration::from_millis(15));
+        host.cut();
+        let root = host.root.clone();
+        host.connect(Line::open(&root));
+        cuts += 1;
+    }
+    let seen = host.finish(id);
+    assert!(seen.output[0] == expected.as_bytes(), "{} of {} bytes", seen.output[0].len(), expected.len());
+    assert!(cuts > 2, "{cuts} cuts");
+}
+
+#[test]
+fn input_survives_cuts_as_well() {
+    let mut host = Host::new("input-cuts");
+    let id = host.run_piped(&["sh", "-c", "sleep 0.1; cat"]);
+    let bytes: Vec<u8> = (0..1_000_000u32).map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes()[3]).collect();
+    host.write(id, &bytes);
+    host.end_input(id);
+    for _ in 0..10 {
+        host.pump_for(Duration::from_millis(15));
+        host.cut();
+        let root = host.root.clone();
+        host.connect(Line::open(&root));
+    }
+    assert!(host.finish(id).output[0] == bytes);
+}
+
+#[test]
+fn a_killed_joiner_is_a_cut_line() {
+    let mut host = Host::new("joiner");
+    let id = host.run(&["sh", "-c", "sleep 0.5; echo survived"]);
+    host.started(id);
+    host.line.as_mut().unwrap().joiner.kill().unwrap();
+    host.cut();
+    let root = host.root.clone();
+    host.connect(Line::open(&root));
+    assert_eq!(host.finish(id).text(), "survived\n");
+}
+
+#[test]
+fn joiners_that_come_at_once_find_one_resident() {
+    let mut host = Host::new("at-once");
+    let root = host.root.clone();
+    host.shut_down();
+    let mut lines: Vec<Line> = (0..8).map(|_| Line::open(&root)).collect();
+    let mut session = Host::session(&root, Settings::default(), true);
+    session.connect(lines.pop().unwrap());
+    assert_eq!(session.output(&["echo", "hi"]).1, "hi\n");
+    let epochs = session.link.epoch();
+    drop(lines);
+    session.cut();
+    session.connect(Line::open(&root));
+    assert_eq!(session.output(&["echo", "hi"]).1, "hi\n");
+    assert_eq!(session.link.epoch(), epochs);
+}
+
+#[test]
+fn a_host_with_another_token_is_refused_and_disturbs_nobody() {
+    let mut host = Host::new("token");
+    assert_eq!(host.output(&["echo", "hi"]).1, "hi\n");
+    let mut other = Host::session_with_token(&host.root, [9; 32]);
+    other.connect(Line::open(&host.root));
+    other.until("the refusal", |other| other.refused);
+    assert_eq!(host.output(&["echo", "hi"]).1, "hi\n");
+}
+
+#[test]
+fn c80_a_host_without_memory_finds_its_commands_again() {
+    let mut first = Host::new("again");
+    let id = first.run(&["sh", "-c", "sleep 0.4; echo found; exit 5"]);
+    let pid = first.started(id);
+    first.cut();
+    let mut second = Host::session(&first.root, Settings::default(), false);
+    second.connect(Line::open(&first.root));
+    second.expect_command(id);
+    second.send(0, &ToSupervisor::ListRunning);
+    second.until("the list", |host| !host.about_supervisor.is_empty());
+    let protocol::control::FromSupervisor::Running(running) = &second.about_supervisor[0] else { unreachable!() };
+    assert_eq!(running[0].pid, pid);
+    second.until("the end", |host| host.commands[&id].exit.is_some() && host.commands[&id].ends[0].is_some());
+    assert_eq!((second.commands[&id].exit, second.commands[&id].text()), (Some(Exit::Code(5)), "found\n".to_owned()));
+    assert!(!second.prepared.is_empty());
+    second.about_supervisor.clear();
+    second.shut_down();
+}
+
+#[test]
+fn c35_when_the_worker_is_killed_its_guardian_ends_everything_and_the_next_join_works() {
+    let mut host = Host::new("worker");
+    let root = host.root.clone();
+    let stubborn = host.run(&["bash", "-c", "trap '' TERM HUP; setsid sleep 6101 & sleep 6101; sleep 6101"]);
+    host.started(stubborn);
+    host.until("its children", |_| processes_with("sleep 6101").len() >= 2);
+    let (_, worker) = resident(&host);
+    kill(worker);
+    host.until("the joiner's end", |host| host.line.is_none());
+    wait_for("the end of all it ran", || processes_with("sleep 6101").is_empty());
+    let mut next = Host::session(&root, Settings::default(), true);
+    next.connect(Line::open(&root));
+    assert_eq!(next.output(&["echo", "hi"]).1, "hi\n");
+    assert_ne!(next.link.epoch(), host.link.epoch());
+}
+
+#[test]
+fn c35_when_the_guardian_is_killed_the_worker_and_its_programs_go_with_it() {
+    let mut host = Host::new("guardian");
+    let root = host.root.clone();
+    let id = host.run(&["sleep", "6102"]);
+    host.started(id);
+    let (guardian, worker) = resident(&host);
+    kill(guardian);
+    host.until("the joiner's end", |host| host.line.is_none());
+    wait_for("the end of all", || !lives(worker) && processes_with("sleep 6102").is_empty());
+    let mut next = Host::session(&root, Settings::default(), true);
+    next.connect(Line::open(&root));
+    assert_eq!(next.output(&["echo", "hi"]).1, "hi\n");
+}
+
+#[test]
+fn c81_a_supervisor_without_a_host_ends_itself_and_its_commands() {
+    let settings = Settings { orphan_busy_ms: 1200, orphan_idle_ms: 300, ..Settings::default() };
+    let mut host = Host::with_settings("orphan", settings);
+    let id = host.run_with(&["sleep", "6103"], |start| start.grace_ms = 200);
+    host.started(id);
+    let cut = Instant::now();
+    host.cut();
+    host.pump_for(Duration::from_millis(700));
+    assert!(!processes_with("sleep 6103").is_empty(), "the longer time counts while something runs");
+    wait_for("the command's end", || processes_with("sleep 6103").is_empty());
+    let root = host.root.clone();
+    wait_for("the removal of its state", || std::fs::read_dir(&root).unwrap().next().is_none());
+    assert!(cut.elapsed() < Duration::from_secs(5), "{:?}", cut.elapsed());
+}
+
+#[test]
+fn sealed_words_are_understood() {
+    let mut host = Host::new("sealed");
+    let root = host.root.clone();
+    host.cut();
+    host.connect_sealed(Line::open(&root));
+    assert_eq!(host.output(&["echo", "sealed"]).1, "sealed\n");
+}
+
+#[test]
+fn the_resident_holds_no_descriptor_of_the_joiner_and_cannot_be_looked_into() {
+    let mut host = Host::new("clean-resident");
+    host.output(&["true"]);
+    let (guardian, worker) = resident(&host);
+    for pid in [guardian, worker] {
+        let descriptors: BTreeSet<String> = std::fs::read_dir(format!("/proc/{pid}/fd"))
+            .unwrap()
+            .flatten()
+            .map(|entry| std::fs::read_link(entry.path()).unwrap().to_string_lossy().into_owned())
+            .collect();
+        let foreign = |name: &&String| {
+            !["/dev/null", "socket:", "pipe:", "anon_inode:"].iter().any(|ours| name.starts_with(ours))
+        };
+        assert_eq!(descriptors.iter().find(foreign), None, "{descriptors:?}");
+    }
+    let guardians = std::fs::read_dir(format!("/proc/{guardian}/fd")).unwrap().count();
+    assert_eq!(guardians, 4, "null three times and the door");
+}
+
+#[test]
+fn a_program_s_descriptors_do_not_depend_on_what_else_runs() {
+    let mut host = Host::new("descriptors");
+    let others: Vec<u32> = (0..20).map(|_| host.run_piped(&["sleep", "60"])).collect();
+    for &id in &others {
+        host.started(id);
+    }
+    let id = host.run_with(&["sh", "-c", "echo /proc/self/fd/*"], |start| {
+        start.stdio = Stdio::Pipes {
+            stdin: true,
+            stdout: protocol::control::Output::Raw,
+            stderr: protocol::control::Output::Raw,
+        };
+    });
+    let text = host.finish(id).text();
+    assert!(text.split_whitespace().count() <= 4, "{text}");
+    // Closing one's input is seen by its reader alone, prepared processes hold none of it.
+    let cat = host.run_piped(&["cat"]);
+    host.started(cat);
+    host.end_input(cat);
+    assert_eq!(host.finish(cat).exit, Some(Exit::Code(0)));
+    for id in others {
+        host.terminate(id);
+        host.finish(id);
+    }
+}
