@@ -18,6 +18,14 @@ pub fn config() -> Result<Arc<ClientConfig>, Error> {
     CONFIG.get_or_init(|| build(roots())).clone().map_err(Error::Setup)
 }
 
+/// A configuration that trusts nobody, for servers that are reached without TLS.
+///
+/// # Errors
+/// As [`config`].
+pub fn without_trust() -> Result<Arc<ClientConfig>, Error> {
+    build(RootCertStore::empty()).map_err(Error::Setup)
+}
+
 fn build(roots: RootCertStore) -> Result<Arc<ClientConfig>, String> {
     let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
