@@ -27,7 +27,7 @@ pub struct OwnerPair {
 }
 
 /// What an owner is told. `null` is unset.
-#[napi(object, object_to_js = false)]
+#[napi(object, object_to_js = false, use_nullable = true)]
 pub struct OwnerConfig {
     /// Key for the control plane.
     pub api_key: String,

@@ -1,0 +1,38 @@
+/**
+ * What our owner and our provider tell each other beyond the seam, by symbols that every copy of this package knows.
+ *
+ * Cordis tears owner and provider down at the same time: by its hold a provider says that it still needs the sandbox.
+ * And a provider that is told of the sandbox when it exists, not when it is ready, brings its supervisor there meanwhile.
+ * Other owners have neither.
+ * @module dsh-subprocess-native/lib/hold
+ */
+
+/** An owner's method: `(holder) => release`. */
+export const HOLD = Symbol.for('dsh-subprocess-native.hold')
+/** An owner's method: `() => Promise<Sandbox>`, which has it when it exists. */
+export const CREATED = Symbol.for('dsh-subprocess-native.created')
+
+/**
+ * @typedef {object} Holder
+ * @property {() => boolean} isBusy whether it runs commands now
+ * @property {() => boolean} isLeaving whether its disposal has begun: the owner waits for that only
+ */
+
+/**
+ * Holds an owner's sandbox.
+ * @param {object} owner of any kind
+ * @param {Holder} holder
+ * @returns {() => void} lets it go; may be called again
+ */
+export function takeHold(owner, holder) {
+  return owner?.[HOLD]?.(holder) ?? (() => {})
+}
+
+/**
+ * The sandbox as soon as it exists.
+ * @param {object} owner of any kind
+ * @returns {Promise<import('e2b').Sandbox> | undefined} none when the owner does not tell; rejects as `getSandbox()` will
+ */
+export function earlySandbox(owner) {
+  return owner?.[CREATED]?.()
+}
