@@ -9,7 +9,7 @@
 
 /** An owner's method: `(holder) => release`. */
 export const HOLD = Symbol.for('dsh-subprocess-native.hold')
-/** An owner's method: `() => Promise<Sandbox>`, which has it when it exists. */
+/** An owner's method: `() => Early | undefined`. */
 export const CREATED = Symbol.for('dsh-subprocess-native.created')
 
 /**
@@ -29,9 +29,15 @@ export function takeHold(owner, holder) {
 }
 
 /**
+ * @typedef {object} Early
+ * @property {Promise<import('e2b').Sandbox>} sandbox as soon as it exists; its directories may not. Rejects as `getSandbox()` will
+ * @property {() => boolean} wasKilled whether the owner has ended it, because it could not be set up
+ */
+
+/**
  * The sandbox as soon as it exists.
  * @param {object} owner of any kind
- * @returns {Promise<import('e2b').Sandbox> | undefined} none when the owner does not tell; rejects as `getSandbox()` will
+ * @returns {Early | undefined} none when the owner does not tell
  */
 export function earlySandbox(owner) {
   return owner?.[CREATED]?.()

@@ -6,6 +6,7 @@ import { Config, resolveConfig, serviceConfig } from './config.js'
 import { disposeAll } from './dispose.js'
 import { sandboxFacts } from './facts.js'
 import { Handle, outputSpec } from './handle.js'
+import { earlySandbox, takeHold } from './hold.js'
 import { packedSupervisors } from './load.js'
 import { NativeService, waker } from './native.js'
 import { requireCommand, resolveIn, unlessAborted } from './resolve.js'
@@ -34,9 +35,12 @@ export class E2BSubprocessRuntime {
     this.setups = new Set()
     this.native = new NativeService(serviceConfig(this.config, packedSupervisors()), waker)
     ctx.reflect.provide('subprocess', this)
-    ctx.effect(() => () => dispose(this), 'e2b subprocess teardown')
+    ctx.effect(() => {
+      const letGo = takeHold(ctx.e2b, { isBusy: () => this.live.size + this.terminals.size > 0, isLeaving: () => this.disposing })
+      return () => dispose(this).finally(letGo)
+    }, 'e2b subprocess teardown')
     // The supervisor is on its way before the first command needs it. Each command asks again, and tells what is wrong.
-    target(this).catch(() => {})
+    prepare(this).catch(() => {})
   }
 
   /**
@@ -100,11 +104,27 @@ export class E2BSubprocessRuntime {
  * @param {E2BSubprocessRuntime} service
  * @returns {Promise<string>} its id
  */
-async function target({ ctx, native }) {
-  const owner = ctx.e2b
-  const sandbox = await owner.getSandbox()
+async function target(service) {
+  const owner = service.ctx.e2b
+  return attach(service, owner, await owner.getSandbox())
+}
+
+function attach({ native }, owner, sandbox) {
   if (!native.knows(sandbox.sandboxId)) native.attach(sandboxFacts(sandbox, owner.runtimeRoot))
   return sandbox.sandboxId
+}
+
+/** Begins to reach the sandbox' supervisor; while the sandbox is being set up already, when the owner tells of it. */
+async function prepare(service) {
+  const owner = service.ctx.e2b
+  const early = earlySandbox(owner)
+  if (early === undefined) return target(service)
+  const sandbox = await early.sandbox
+  if (service.disposing) return
+  attach(service, owner, sandbox)
+  await owner.getSandbox().catch(() => {
+    if (early.wasKilled()) service.native.gone(sandbox.sandboxId)
+  })
 }
 
 /** @param {E2BSubprocessRuntime} service */

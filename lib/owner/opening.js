@@ -15,10 +15,14 @@ export class Opening {
     this.config = config
     this.native = undefined
     this.stopped = false
-    /** Whether a sandbox may be there that nobody has tried to end. */
+    /** Whether the sandbox' life is ours to end. */
+    this.owns = config.sandboxId === undefined
+    /** Whether there is, or was, a sandbox. */
     this.exists = false
+    /** Whether the one attempt was made to end what could not be set up. */
+    this.wasKilled = false
     this.sdk = undefined
-    showAs(this, () => ({ exists: this.exists, stopped: this.stopped }), 'Opening')
+    showAs(this, () => ({ exists: this.exists, stopped: this.stopped, wasKilled: this.wasKilled }), 'Opening')
     const { sdk } = config
     // A module that is named may be missing: that must show before there is a sandbox to pay for.
     const begun = sdk === undefined ? this.begin(loadSdk()) : loadSdk(sdk).then(loaded => this.begin(loaded))
@@ -46,7 +50,7 @@ export class Opening {
       const sandbox = await this.created
       const { error, rolledBack } = await answered(this.native.ready())
       if (error === null) return sandbox
-      if (rolledBack) this.exists = false
+      this.wasKilled = rolledBack
       throw this.error(error)
     } catch (error) {
       await this.rollBack()
@@ -56,8 +60,8 @@ export class Opening {
 
   /** The addon rolls back what it could not set up; what is left is an SDK that can't make its object. */
   async rollBack() {
-    if (!this.exists || this.stopped) return
-    this.exists = false
+    if (!this.owns || !this.exists || this.wasKilled || this.stopped) return
+    this.wasKilled = true
     // The first error is the one to tell.
     await this.kill().catch(() => {})
   }
@@ -84,6 +88,6 @@ export class Opening {
   }
 
   error(facts) {
-    return ownerError(facts, this.sdk, this.config.sandboxId !== undefined)
+    return ownerError(facts, this.sdk, !this.owns)
   }
 }

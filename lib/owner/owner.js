@@ -61,10 +61,10 @@ export class E2BRuntime {
     return this.holds.take(holder)
   }
 
-  /** See `lib/hold.js`. */
-  async [CREATED]() {
-    refuseDisposed(this)
-    return this.opening.created
+  /** See `lib/hold.js`. In a sandbox that is not ours nothing is done before its directories were looked at. */
+  [CREATED]() {
+    const { opening } = this
+    return opening.owns ? { sandbox: opening.created, wasKilled: () => opening.wasKilled } : undefined
   }
 }
 
@@ -92,7 +92,7 @@ async function dispose(owner) {
   // A create that is under way is waited for: given up, it would leave a sandbox behind.
   await opening.ready.catch(() => {})
   await holds.released()
-  if (opening.exists) await opening.kill()
+  if (opening.owns && !opening.wasKilled && opening.exists) await opening.kill()
 }
 
 export default E2BRuntime

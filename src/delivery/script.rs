@@ -20,6 +20,7 @@ const PATIENCE: u32 = 3000;
 /// - A copy is executed, not the upload: the daemon may still hold that open for writing (`ETXTBSY`).
 /// - The copy gets its name at once and whole (`mv`), so that others who come at the same time find it complete or not at all.
 /// - Another harness may bring the same binary meanwhile: then that one is taken.
+/// - Directories above ours are everybody's: our owner's line may make them at the same time, and they shall come out the same.
 /// - `sleep` may know whole seconds only, or be missing: then fewer rounds are waited.
 const SCRIPT: &str = r#"
 umask 077
@@ -29,7 +30,7 @@ if have=$(uname -m 2>/dev/null) && [ "$have" != "$want" ]; then
   echo "machine: $have" >&2
   exit 93
 fi
-mkdir -p -m 700 "$dir" || exit 95
+(umask 022; mkdir -p -m 700 "$dir") || exit 95
 chmod 700 "$dir" 2>/dev/null
 tick=1
 while [ ! -x "$bin" ]; do

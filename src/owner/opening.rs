@@ -47,7 +47,7 @@ struct Begun {
 pub struct Unready {
     /// The first error.
     pub error: OwnerError,
-    /// Whether its one attempt to end the sandbox was made: nothing is left to do then.
+    /// Whether the one attempt to end it was made; never for a sandbox that is not ours.
     pub rolled_back: bool,
 }
 
@@ -92,7 +92,7 @@ impl Opening {
     /// Makes the directories of the sandbox that was begun. When that fails, the sandbox is killed if it is ours.
     ///
     /// # Errors
-    /// [`Unready`]; after [`Opening::stop`] it was not rolled back: who stops it kills.
+    /// [`Unready`]; after [`Opening::stop`] it was not rolled back: who stops it calls [`Opening::kill`].
     pub async fn set_up(&self, created: &Created) -> Result<(), Unready> {
         let outcome = tokio::select! {
             biased;
@@ -100,9 +100,10 @@ impl Opening {
             outcome = self.directories(created) => outcome,
         };
         let Err(error) = outcome else { return Ok(()) };
-        if let (true, Some(api)) = (self.settings.owns(), &self.api) {
-            api.kill_once(&created.sandbox_id).await;
-        }
+        let (true, Some(api)) = (self.settings.owns(), &self.api) else {
+            return Err(Unready { error, rolled_back: false });
+        };
+        api.kill_once(&created.sandbox_id).await;
         Err(Unready { error, rolled_back: true })
     }
 
