@@ -1,11 +1,6 @@
 //! What is told of a file.
 
-use std::{
-    collections::HashMap,
-    fs, io,
-    os::unix::fs::MetadataExt as _,
-    path::Path,
-};
+use std::{collections::HashMap, fs, io, os::unix::fs::MetadataExt as _, path::Path};
 
 use envd_api::filesystem::{EntryInfo, FileType};
 

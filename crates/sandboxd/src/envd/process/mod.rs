@@ -5,6 +5,7 @@
 //! read holds it up. Its end is told to all and kept for a while ([`registry`]).
 
 mod arguments;
+mod child;
 mod close_stdin;
 mod connect;
 mod environment;
