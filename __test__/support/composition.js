@@ -23,14 +23,15 @@ export const FILES = {
  * @param {object} [options]
  * @param {'native' | 'ts'} [options.provider]
  * @param {object} [options.config] our own configuration keys of the subprocess row
+ * @param {object} [options.owner] configuration keys of the owner row besides `cwd`
  * @param {object[]} [options.patches] further loader patches
  * @param {string} [options.cwd] the shared directory; default: one of its own, as servers may share a file system
  * @returns {Promise<Composition>}
  */
-export async function compose(server, { provider = 'native', config = {}, patches = [], cwd = freshCwd() } = {}) {
+export async function compose(server, { provider = 'native', config = {}, owner = {}, patches = [], cwd = freshCwd() } = {}) {
   Object.assign(process.env, serverEnvironment(server))
   const ctx = await boot(FILES[provider], [
-    { id: 'e2b', config: { cwd } },
+    { id: 'e2b', config: { cwd, ...owner } },
     { id: 'bash', config: { cwd } },
     { id: 'subprocess', config },
     ...patches,

@@ -79,7 +79,7 @@ export class Line {
     pair.hold(this.#silent)
     for (const [end, other] of [[client, server], [server, client]]) {
       end.on('error', () => other.resetAndDestroy())
-      end.on('close', () => this.#pairs.delete(pair))
+      end.on('close', () => { if (other.destroyed) this.#pairs.delete(pair) })
     }
   }
 }
