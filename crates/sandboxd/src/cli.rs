@@ -145,9 +145,12 @@ fn run_service(options: Serve) -> Result<(), Box<dyn std::error::Error>> {
         keys: options.api_key,
         state: options.state_dir,
         domain: options.domain,
-        show: options.show,
         longest: options.max_timeout,
-        isolate: !options.no_isolation,
+        boxes: boxes::Options {
+            show: options.show,
+            isolate: !options.no_isolation,
+            descriptors: boxes::descriptors::raise(),
+        },
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {

@@ -193,12 +193,13 @@ async fn a_paused_sandbox_stands_still_and_goes_on() {
         ticker.event().await
     });
     assert!(!matches!(broken.await, Ok(Some(_))));
-    // Every process is stopped, the daemon included.
-    let states = support::processes::with_mark(&id)
-        .into_iter()
-        .map(|pid| std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default());
-    let stopped = states.filter(|stat| stat.contains(") T ")).count();
-    assert!(stopped >= 1, "the daemon is stopped");
+    // Under load a process may take a moment to see its signal.
+    support::wait::until("the daemon is stopped", || {
+        let stats = support::processes::with_mark(&id).into_iter();
+        let mut stats = stats.map(|pid| std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default());
+        stats.any(|stat| stat.contains("(envd) T "))
+    })
+    .await;
     let answer = service.call("POST", &format!("{path}/connect"), Some(json!({"timeout": 60}))).await;
     assert_eq!(answer.status, 201);
     let (_, before) = service.run_in(&id, "user", "wc -l < ticks").await;

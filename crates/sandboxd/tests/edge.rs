@@ -180,6 +180,7 @@ async fn an_answer_that_breaks_off_inside_is_not_taken_for_complete() {
     let mut client = TcpStream::connect(&service.edge).await.unwrap();
     client.write_all(format!("GET / HTTP/1.1\r\nhost: {host}\r\n\r\n").as_bytes()).await.unwrap();
     let (mut inside, _) = within("the request arrives", listener.accept()).await.unwrap();
+    read_to(&mut inside, "\r\n\r\n").await;
     inside.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n").await.unwrap();
     read_to(&mut client, "hello").await;
     drop(inside);

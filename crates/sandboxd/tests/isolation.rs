@@ -293,3 +293,13 @@ async fn the_root_of_a_container_without_privileges_has_one_user_in_its_sandboxe
     let (code, output) = service.run_in(&sandbox, "user", "id -un; echo 1 > a && stat -c %U a; id -u").await;
     assert!(code == 0 && output.starts_with("user\nuser\n") && !output.ends_with("\n0\n"), "{output}");
 }
+
+#[tokio::test]
+async fn programs_inside_have_the_limit_of_descriptors_that_the_service_was_started_with() {
+    let service = Service::start_by(&["prlimit", "--nofile=300:600"], &[]);
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", service.child.id())).unwrap();
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    assert_eq!(line.split_whitespace().nth(3), Some("600"), "the service takes what it may");
+    let sandbox = service.sandbox().await;
+    assert_eq!(service.run_in(&sandbox, "user", "ulimit -n").await, (0, "300\n".to_owned()));
+}

@@ -18,7 +18,7 @@ use nix::sys::stat::{Mode, umask};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, getppid, setsid};
 
-use super::{Isolation, Plan, loose, namespaces, pid1};
+use super::{Isolation, Plan, descriptors, loose, namespaces, pid1};
 
 /// What pid 1 and the loose variant get from the monitor.
 pub struct Inherited {
@@ -57,6 +57,7 @@ fn inherit() -> std::io::Result<Inherited> {
 fn run(dir: &Path, inherited: &mut Inherited) -> Result<(), String> {
     let service = getppid();
     let plan = Plan::read(dir).map_err(|error| format!("plan: {error}"))?;
+    descriptors::restore(plan.descriptors);
     umask(Mode::from_bits_truncate(0o022));
     for ignored in [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGHUP, Signal::SIGTERM] {
         // SAFETY: the default action installs no handler.

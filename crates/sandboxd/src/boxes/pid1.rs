@@ -35,6 +35,10 @@ pub fn main(plan: &Plan, inherited: &mut Inherited) -> ! {
 }
 
 fn run(plan: &Plan, inherited: &mut Inherited) -> Result<(), String> {
+    // Everything below, `kill(-1)` above all, is meant for a namespace of its own.
+    if std::process::id() != 1 {
+        return Err("not pid 1 of a new namespace".to_owned());
+    }
     // Should the monitor be killed by name or by mistake.
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).map_err(|e| e.to_string())?;
     namespaces::own_mounts()?;

@@ -30,6 +30,8 @@ pub struct Plan {
     pub isolation: Isolation,
     /// Further paths of the host that the box sees, read-only, at the same place.
     pub show: Vec<PathBuf>,
+    /// The soft limit of open descriptors inside; `None` is unlimited.
+    pub descriptors: Option<u64>,
     /// The user id that the account `user` has inside.
     pub uid: u32,
     /// Its group id.

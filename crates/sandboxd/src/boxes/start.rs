@@ -19,11 +19,22 @@ use super::{Error, Isolation, Plan, accounts, control, root, shared, skeleton};
 /// How long a box may take to get ready.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// What boxes shall be like.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Further paths of the host that boxes see, read-only.
+    pub show: Vec<PathBuf>,
+    /// Whether to separate boxes from the host.
+    pub isolate: bool,
+    /// The soft limit of open descriptors inside; `None` is unlimited.
+    pub descriptors: Option<u64>,
+}
+
 /// The maker of boxes: knows what works on this host and where state lies.
 #[derive(Debug)]
 pub struct Boxes {
     state: PathBuf,
-    show: Vec<PathBuf>,
+    options: Options,
     isolation: Isolation,
     uid: u32,
     gid: u32,
@@ -31,19 +42,18 @@ pub struct Boxes {
 
 impl Boxes {
     /// Finds the strongest isolation that works here, by building a box, and prepares the shared files below `state`,
-    /// an existing directory of the caller's own. `show`: further paths of the host that boxes see. `isolate`: false
-    /// asks for none.
+    /// an existing directory of the caller's own.
     ///
     /// # Errors
     /// [`Error::NoIsolation`] when no kind works, [`Error::Prepare`] when `state` is not writable.
-    pub async fn new(state: &Path, show: Vec<PathBuf>, isolate: bool) -> Result<Self, Error> {
+    pub async fn new(state: &Path, options: Options) -> Result<Self, Error> {
         let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         let read = |path| std::fs::read_to_string(path).unwrap_or_default();
         // The same number twice, as `useradd` does; free as user and as group.
         let free = accounts::free_id(&(read("/etc/passwd") + &read("/etc/group")));
         let state = state.canonicalize()?;
         let mut candidates = Vec::new();
-        if !isolate {
+        if !options.isolate {
             candidates.push((Isolation::Off, uid, gid));
         } else {
             if uid == 0 {
@@ -52,10 +62,10 @@ impl Boxes {
             // The root of a container gets another number inside, where it is root of nothing.
             candidates.push(if uid == 0 { (Isolation::OneUser, free, free) } else { (Isolation::OneUser, uid, gid) });
         }
-        root::check_state(&state, &show)?;
+        root::check_state(&state, &options.show)?;
         let mut reasons = Vec::new();
         for (isolation, uid, gid) in candidates {
-            let boxes = Self { state: state.clone(), show: show.clone(), isolation, uid, gid };
+            let boxes = Self { state: state.clone(), options: options.clone(), isolation, uid, gid };
             shared::prepare(&boxes.shared(), isolation, uid, gid)?;
             match boxes.start("probe", BTreeMap::new()).await {
                 Ok(probe) => {
@@ -102,7 +112,8 @@ impl Boxes {
             dir: dir.to_owned(),
             shared: self.shared(),
             isolation: self.isolation,
-            show: self.show.clone(),
+            show: self.options.show.clone(),
+            descriptors: self.options.descriptors,
             uid: self.uid,
             gid: self.gid,
             user,

@@ -33,12 +33,10 @@ pub struct Settings {
     pub state: Option<PathBuf>,
     /// What clients are told to build host names from.
     pub domain: Option<String>,
-    /// Further paths of the host that sandboxes see.
-    pub show: Vec<PathBuf>,
     /// The longest life of a sandbox in seconds.
     pub longest: u64,
-    /// Whether sandboxes are separated from the host.
-    pub isolate: bool,
+    /// What sandboxes are like.
+    pub boxes: boxes::Options,
 }
 
 /// Why the service could not start or go on.
@@ -70,7 +68,7 @@ pub async fn run(
     announce: impl FnOnce(&Ready) -> io::Result<()>,
 ) -> Result<(), Error> {
     let state = state::State::open(settings.state.as_deref())?;
-    let boxes = Boxes::new(state.path(), settings.show, settings.isolate).await?;
+    let boxes = Boxes::new(state.path(), settings.boxes).await?;
     let isolation = boxes.isolation();
     if isolation != boxes::Isolation::TwoUsers {
         tracing::warn!(
