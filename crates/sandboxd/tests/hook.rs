@@ -91,12 +91,12 @@ async fn a_delay_adds_twice_to_the_round_trip_of_an_open_connection_and_ends_wit
     let service = Service::start(&[]);
     let sandbox = service.sandbox().await;
     let (mut client, mut inside) = joined(&service, &sandbox).await;
-    assert!(round_trip(&mut client, &mut inside).await < Duration::from_millis(100));
-    plan(&service, Some(&sandbox), json!({"delayMs": 100})).await;
+    assert!(round_trip(&mut client, &mut inside).await < Duration::from_millis(300));
+    plan(&service, Some(&sandbox), json!({"delayMs": 200})).await;
     let delayed = round_trip(&mut client, &mut inside).await;
-    assert!(delayed >= Duration::from_millis(200) && delayed < Duration::from_millis(300), "{delayed:?}");
+    assert!(delayed >= Duration::from_millis(400) && delayed < Duration::from_millis(750), "{delayed:?}");
     service.call("DELETE", &format!("/_sandboxd/faults/{sandbox}"), None).await;
-    assert!(round_trip(&mut client, &mut inside).await < Duration::from_millis(100));
+    assert!(round_trip(&mut client, &mut inside).await < Duration::from_millis(300));
 }
 
 #[tokio::test]
