@@ -6,6 +6,8 @@ use std::os::fd::OwnedFd;
 use process::account;
 use process::environment::{Environment, ScrubRules};
 
+use crate::login;
+
 /// Longest environment that is taken; the kernel itself takes no more.
 const LONGEST: u64 = 8 * 1024 * 1024;
 
@@ -15,18 +17,31 @@ pub struct Ambient {
     raw: Environment,
     rules: ScrubRules,
     home: Option<Vec<u8>>,
+    shell: Vec<u8>,
+    logged_in: bool,
 }
 
 impl Ambient {
     /// Nothing yet; `HOME` is the login home of this user.
     pub fn new() -> Self {
         let uid = rustix::process::geteuid().as_raw();
-        let home = account::by_uid(uid).ok().flatten().map(|account| account.home).filter(|home| !home.is_empty());
-        Self { scrubbed: Environment::default(), raw: Environment::default(), rules: ScrubRules::default(), home }
+        let account = account::by_uid(uid).ok().flatten();
+        let (home, shell) = account.map(|account| (account.home, account.shell)).unwrap_or_default();
+        Self {
+            scrubbed: Environment::default(),
+            raw: Environment::default(),
+            rules: ScrubRules::default(),
+            home: Some(home).filter(|home| !home.is_empty()),
+            shell: if shell.is_empty() { b"/bin/sh".to_vec() } else { shell },
+            logged_in: false,
+        }
     }
 
     /// Takes the environment of a joiner: entries that end in NUL.
     pub fn replace(&mut self, memfd: OwnedFd) {
+        if self.logged_in {
+            return;
+        }
         let mut text = Vec::new();
         let mut file = std::fs::File::from(memfd);
         if std::io::Seek::rewind(&mut file).is_ok() && file.take(LONGEST).read_to_end(&mut text).is_ok() {
@@ -39,6 +54,15 @@ impl Ambient {
     pub fn set_prefixes(&mut self, prefixes: &[String]) {
         self.rules = ScrubRules::with_prefixes(prefixes.iter().map(String::as_bytes));
         self.scrub();
+    }
+
+    /// Reads the environment of a login shell, once for all joiners; without an answer the ambient one stays.
+    pub fn log_in(&mut self) {
+        if let Some(environment) = login::environment(&self.raw, &self.shell) {
+            self.raw = environment;
+            self.logged_in = true;
+            self.scrub();
+        }
     }
 
     fn scrub(&mut self) {

@@ -154,7 +154,10 @@ impl Worker {
     }
 
     fn refuse_host(&mut self, number: u32, refusal: &Refusal) {
-        if let Some(connection) = self.door.connections.get_mut(&number) {
+        // Behind the greeting, or, if even that does not fit, not at all.
+        if let Some(connection) =
+            self.door.connections.get_mut(&number).filter(|connection| connection.outbox.is_empty())
+        {
             let head = refusal_message(self.link.epoch(), refusal);
             connection.outbox.put(Message { head, body: Bytes::new() });
             connection.flush();

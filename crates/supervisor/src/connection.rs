@@ -57,7 +57,11 @@ impl Connection {
             let _ = rustix::pipe::fcntl_setpipe_size(stream, process::pipe::LARGE);
         }
         poller.add(&input, Token::Input(number), Interest::Readable)?;
-        poller.add(&output, Token::Output(number), Interest::NewlyWritable)?;
+        match poller.add(&output, Token::Output(number), Interest::NewlyWritable) {
+            // A file or the null device: always writable.
+            Err(error) if error.raw_os_error() == Some(libc::EPERM) => {}
+            result => result?,
+        }
         let mut outbox = Outbox::default();
         outbox.put(Message { head: ready, body: Bytes::new() });
         rustix::io::write(&joiner, &[TAKEN])?;

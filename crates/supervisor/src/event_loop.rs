@@ -105,7 +105,7 @@ impl Worker {
                 let mut outputs = Outputs { commands: &mut self.commands, context };
                 match self.link.poll_transmit(self.now, &mut outputs) {
                     Some(message) => connection.outbox.put(message),
-                    None => return,
+                    None => return self.forget_delivered(),
                 }
             }
             match connection.flush() {

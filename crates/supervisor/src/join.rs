@@ -1,21 +1,29 @@
 //! `supervisor join DIR`: what the daemon starts. Hands its streams to the resident and waits.
 
+use std::fs::DirBuilder;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 
-use crate::{guardian, socket};
+use crate::{guardian, socket, sweep};
 
 /// A resident may leave just when it is joined; then the next one is started.
 const ATTEMPTS: usize = 5;
 
 /// Joins the resident of runtime root `directory`; returns when it has let go of the streams.
 pub fn run(directory: &Path) -> io::Result<()> {
-    // 1. Enter the runtime root: the door is found by its bare name.
+    // 1. Enter the runtime root, made when it is missing: a start by path has no shell before it that could. The door is
+    //    found by its bare name.
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)
+        .map_err(|error| io::Error::new(error.kind(), format!("cannot make {}: {error}", directory.display())))?;
     std::env::set_current_dir(directory)
         .map_err(|error| io::Error::new(error.kind(), format!("cannot enter {}: {error}", directory.display())))?;
     // 2. What programs are to inherit, as the daemon gave it.
@@ -31,6 +39,8 @@ pub fn run(directory: &Path) -> io::Result<()> {
         if socket::send(&door, streams).is_ok() && was_taken(&door)? {
             // 5. Wait, holding neither stream: the daemon must see the end of them as soon as the resident closes them.
             close_streams()?;
+            // A program that signals everything of its user need not cut the line as well.
+            sweep::block_signals();
             wait_for_hangup(&door);
             return Ok(());
         }

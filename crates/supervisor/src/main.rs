@@ -20,6 +20,7 @@ mod grace;
 mod guardian;
 mod join;
 mod kill;
+mod login;
 mod memory;
 mod orphan_timeout;
 mod outbox;

@@ -88,8 +88,9 @@ impl Worker {
         let kill = due(|ladder, now| ladder != Ladder::Due && ladder.wakes().is_some_and(|time| time <= now));
         if !ask.is_empty() {
             // An unreadable /proc leaves it to KILL.
-            let _ = terminate::ask(&pids(&ask));
-            for (id, _) in ask {
+            let outcomes = terminate::ask(&pids(&ask)).unwrap_or_default();
+            for (id, pid) in ask {
+                self.drop_watch_if_empty(id, outcomes.get(&pid));
                 if let Some(command) = self.commands.get_mut(&id) {
                     command.ladder = Ladder::Asked { kill_at: now + command.grace };
                 }
@@ -99,9 +100,17 @@ impl Worker {
         if !kill.is_empty() {
             let outcomes = terminate::kill(&pids(&kill)).unwrap_or_default();
             for (id, pid) in kill {
+                self.drop_watch_if_empty(id, outcomes.get(&pid));
                 self.after_kill(id, outcomes.get(&pid));
             }
             self.look = true;
+        }
+    }
+
+    /// The watched member may have left the session, which is empty now.
+    fn drop_watch_if_empty(&mut self, id: CommandId, outcome: Option<&Outcome>) {
+        if outcome.is_some_and(|outcome| outcome.living == 0) {
+            self.on_member(id);
         }
     }
 

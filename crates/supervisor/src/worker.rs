@@ -10,7 +10,7 @@ use process::{Pid, orphans};
 use protocol::handshake::{Hello, Settings};
 use protocol::link::SupervisorConfig;
 use protocol::seal::Keys;
-use protocol::{Link, Time};
+use protocol::{CommandId, Link, Time};
 
 use crate::ambient::Ambient;
 use crate::attach::Door;
@@ -55,6 +55,8 @@ pub struct Worker {
     pub signals: OwnedFd,
     /// The time of this turn.
     pub now: Time,
+    /// Commands of which the link still remembers that they were spoken about.
+    pub finished: Vec<CommandId>,
     /// When idle large pipes are looked at again.
     pub shrink_at: Time,
     /// Somebody may have ended.
@@ -101,6 +103,7 @@ impl Worker {
             budget: Budget::of_this_system(),
             commands: Commands::new(),
             ending: None,
+            finished: Vec::new(),
             shrink_at: Time(0),
             look: false,
             again: true,
@@ -123,6 +126,9 @@ impl Worker {
         if !self.greeted {
             self.greeted = true;
             self.ambient.set_prefixes(&hello.settings.env_prefixes);
+            if hello.settings.login_environment {
+                self.ambient.log_in();
+            }
             self.pool.set_rest(hello.settings.prepared.into());
         }
         // A host without memory knows no ids.

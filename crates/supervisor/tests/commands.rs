@@ -6,6 +6,7 @@ mod host;
 
 use host::Host;
 use protocol::control::{Exit, StartStage, Stdio};
+use protocol::handshake::Settings;
 use serde_bytes::ByteBuf;
 
 #[test]
@@ -145,4 +146,23 @@ fn c14_ignored_input_is_the_null_device() {
         *stdin = false;
     });
     assert_eq!(host.finish(id).text(), "/dev/null\n");
+}
+
+#[test]
+fn c13_a_login_environment_is_read_when_it_is_asked_for() {
+    for login_environment in [true, false] {
+        let home = host::scratch("login-home");
+        std::fs::write(home.join(".profile"), "export FROM_PROFILE=yes\necho noise\n").unwrap();
+        std::fs::write(home.join(".bash_profile"), ". ~/.profile\n").unwrap();
+        let root = host::scratch("login");
+        let settings = Settings { login_environment, ..Settings::default() };
+        let mut host = Host::session(&root, settings, true);
+        let home_variable = format!("HOME={}", home.display());
+        host.connect(host::Line::open_with(&["env", &home_variable], &root));
+        let (_, text) = host.output(&["sh", "-c", "echo ${FROM_PROFILE-no} $AMBIENT ${MY_TOKEN-none}"]);
+        let expected = if login_environment { "yes seen none\n" } else { "no seen none\n" };
+        assert_eq!(text, expected);
+        host.shut_down();
+        std::fs::remove_dir_all(home).unwrap();
+    }
 }

@@ -30,8 +30,8 @@ fn c64_nothing_is_left_after_the_end() {
 #[test]
 fn a_cut_line_loses_nothing_and_repeats_nothing() {
     let mut host = Host::new("cuts");
-    let id = host.run_piped(&["seq", "1", "300000"]);
-    let expected: String = (1..=300_000).map(|number| format!("{number}\n")).collect();
+    let id = host.run_piped(&["seq", "1", "3000000"]);
+    let expected: String = (1..=3_000_000).map(|number| format!("{number}\n")).collect();
     let mut cuts = 0;
     while !host.commands[&id].is_over() && cuts < 200 {
         host.pump_for(Duration::from_millis(15));

@@ -8,7 +8,7 @@ use std::os::unix::fs::chown;
 use std::time::Duration;
 
 use host::{Host, Line, processes_with, scratch, wait_for};
-use protocol::control::{Exit, ToSupervisor};
+use protocol::control::Exit;
 use protocol::handshake::Settings;
 
 const AS_USER: [&str; 5] = ["setpriv", "--reuid=user", "--regid=user", "--init-groups", "--"];
@@ -68,7 +68,7 @@ fn c30_a_member_of_another_user_is_named_and_can_be_ended_by_root() {
     assert_eq!(processes_with("sleep 6202"), [survivor.pid].into());
     // What a host does that may start something as root; first with a wrong start time.
     let kill = |start_time: u64| {
-        let binary = env!("CARGO_BIN_EXE_supervisor");
+        let binary = host::binary();
         let words = ["kill".to_owned(), survivor.pid.to_string(), start_time.to_string()];
         assert!(std::process::Command::new(binary).args(words).status().unwrap().success());
     };
@@ -110,12 +110,9 @@ fn c35_sigterm_to_everything_of_a_user_does_not_reach_the_supervisor() {
     let mut host = as_user("terms");
     host.until("prepared processes", |host| !host.prepared.is_empty());
     let id = host.run(&["bash", "-c", "trap '' TERM; kill -TERM -1; echo still here"]);
-    host.until("the joiner's end or the output", |host| host.line.is_none() || host.commands[&id].is_over());
-    if host.line.is_none() {
-        let root = host.root.clone();
-        host.connect(Line::open_with(&AS_USER, &root));
-    }
     assert_eq!(host.finish(id).text(), "still here\n");
+    host.pump_for(Duration::from_millis(100));
+    assert!(host.line.is_some(), "nor the joiner");
     host.shut_down();
 }
 
@@ -131,16 +128,26 @@ fn the_kill_command_refuses_what_is_no_process_id() {
         ["99999999999999999999", "1"],
         ["2", ""],
     ] {
-        let binary = env!("CARGO_BIN_EXE_supervisor");
+        let binary = host::binary();
         let output = std::process::Command::new(binary).arg("kill").args(words).output().unwrap();
         assert!(!output.status.success(), "{words:?}");
     }
 }
 
 #[test]
-fn the_protocol_frame_of_shutdown_is_the_only_goodbye() {
-    let mut host = as_user("goodbye");
-    host.output(&["true"]);
-    host.send(0, &ToSupervisor::Shutdown);
-    host.until("its end", |host| host.line.is_none());
+fn c35_an_ordinary_user_s_guardian_ends_everything_when_its_worker_is_killed() {
+    let mut host = as_user("worker");
+    let root = host.root.clone();
+    let id = host.run(&["bash", "-c", "trap '' TERM; setsid sleep 6204 & sleep 6204; sleep 6204"]);
+    host.started(id);
+    host.until("its children", |_| processes_with("sleep 6204").len() >= 2);
+    let (_, worker) = host::resident(&host);
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(worker.cast_signed()).unwrap(),
+        rustix::process::Signal::KILL,
+    )
+    .unwrap();
+    host.until("the joiner's end", |host| host.line.is_none());
+    wait_for("the end of all it ran", || processes_with("sleep 6204").is_empty());
+    wait_for("the removal of its state", || std::fs::read_dir(&root).unwrap().next().is_none());
 }

@@ -50,7 +50,16 @@ impl Worker {
         for id in over {
             self.commands.remove(&id);
             self.link.close_incoming(StreamId { command: id, channel: Channel::Stdin });
-            self.link.forget(id);
+            self.finished.push(id);
+        }
+    }
+
+    /// Lets the link forget finished commands, once the host has all that was said about them.
+    pub fn forget_delivered(&mut self) {
+        if self.link.retained() == 0 {
+            for id in self.finished.drain(..) {
+                self.link.forget(id);
+            }
         }
     }
 }

@@ -52,6 +52,7 @@ impl Worker {
         if !self.disk.submit(Job::Resolve { command: id, question: question.clone() }) {
             let answer = crate::resolve::find(&question);
             self.link.send(id, &FromSupervisor::Resolved(answer));
+            self.finished.push(id);
         }
     }
 

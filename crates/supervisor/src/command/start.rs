@@ -266,7 +266,7 @@ impl Worker {
             self.link.end_outgoing(stream, StreamEnd { offset: 0, reason: EndReason::Closed, spilled: false });
         }
         self.link.send(id, &FromSupervisor::StartFailed(failure));
-        self.link.forget(id);
+        self.finished.push(id);
     }
 
     fn forget_failed(&mut self, id: CommandId) {

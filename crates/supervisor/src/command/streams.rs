@@ -99,7 +99,7 @@ impl Worker {
             match done {
                 Done::Resolved { command, answer } => {
                     self.link.send(command, &FromSupervisor::Resolved(answer));
-                    self.link.forget(command);
+                    self.finished.push(command);
                 }
                 Done::Wrote { key, bytes, complete } => self.on_wrote(key, bytes, complete),
                 Done::Finished { key: (id, index), kept } => {

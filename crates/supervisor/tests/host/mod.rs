@@ -74,6 +74,11 @@ impl Source for Feed {
     }
 }
 
+/// The supervisor under test: the one that was built with the tests, or the one that `DSH_TEST_SUPERVISOR` names.
+pub fn binary() -> String {
+    std::env::var("DSH_TEST_SUPERVISOR").unwrap_or_else(|_| env!("CARGO_BIN_EXE_supervisor").to_owned())
+}
+
 /// A connection to a resident.
 pub struct Line {
     pub joiner: Child,
@@ -90,7 +95,7 @@ impl Line {
 
     /// The same behind a command prefix, such as `setpriv …`.
     pub fn open_with(prefix: &[&str], root: &Path) -> Self {
-        let binary = env!("CARGO_BIN_EXE_supervisor");
+        let binary = binary();
         let mut words = prefix.iter().map(ToString::to_string).chain([binary.into(), "join".into()]);
         let mut command = Command::new(words.next().unwrap());
         command.args(words).arg(root).stdin(ProcessStdio::piped()).stdout(ProcessStdio::piped());
@@ -480,7 +485,7 @@ impl Host {
             FromSupervisor::Ended { survivors } => Some(survivors.clone()),
             _ => None,
         });
-        ended.expect("the supervisor says that it ended")
+        ended.unwrap()
     }
 }
 
