@@ -78,13 +78,13 @@ impl From<OwnerError> for Failure {
 
 async fn once(envd: &Envd, cwd: &str, root: &str) -> Result<(), Failure> {
     let line = || shell(cwd, root);
-    let (code, _) = match run(envd, line()).await {
+    let (code, stderr) = match run(envd, line()).await {
         // Servers without a wrapper of their own say so when the shell is missing.
         Err(Error::Invalid(_) | Error::NotFound(_)) => (EXIT_NO_PROGRAM[1], String::new()),
         outcome => outcome?,
     };
     if code != EXIT_DENIED && !EXIT_NO_PROGRAM.contains(&code) {
-        return judge(code, String::new(), root);
+        return judge(code, stderr, root);
     }
     by_the_daemon(envd, cwd, root).await?;
     let private = if code == EXIT_DENIED {
