@@ -74,8 +74,8 @@ function hostTriple() {
 
 /** A binary that was linked wrongly shows here, not in somebody's sandbox. */
 function requireRunning(file) {
-  const { status, error } = spawnSync(file, ['--version'], { stdio: 'ignore', timeout: 10_000 })
-  if (error !== undefined || status !== 0) fail(`${file} does not run: ${error?.message ?? `status ${status}`}`)
+  const { status, error, stderr } = spawnSync(file, ['version'], { encoding: 'utf8', timeout: 10_000 })
+  if (error !== undefined || status !== 0) fail(`${file} does not run: ${error?.message ?? `status ${status} ${stderr}`}`)
 }
 
 function cargo(args, env = {}) {
