@@ -8,7 +8,7 @@ use crate::session::{
 };
 
 /// How a service behaves.
-#[napi(object, object_to_js = false)]
+#[napi(object, object_to_js = false, use_nullable = true)]
 pub struct ServiceConfig {
     /// Ambient names that start with one of these do not reach programs.
     pub env_prefixes: Vec<String>,
@@ -27,7 +27,7 @@ pub struct ServiceConfig {
 }
 
 /// A packed supervisor.
-#[napi(object, object_to_js = false)]
+#[napi(object, object_to_js = false, use_nullable = true)]
 pub struct PackedFile {
     /// As `uname -m` says it.
     pub architecture: String,
@@ -40,7 +40,7 @@ pub struct PackedFile {
 }
 
 /// How a sandbox is reached, from the SDK's object.
-#[napi(object, object_to_js = false)]
+#[napi(object, object_to_js = false, use_nullable = true)]
 pub struct SandboxFacts {
     /// Its id.
     pub sandbox_id: String,
@@ -65,7 +65,7 @@ pub struct SandboxFacts {
 }
 
 /// A header.
-#[napi(object, object_to_js = false)]
+#[napi(object, object_to_js = false, use_nullable = true)]
 pub struct Header {
     /// Its name.
     pub name: String,
@@ -74,7 +74,7 @@ pub struct Header {
 }
 
 /// A command.
-#[napi(object, object_to_js = false)]
+#[napi(object, object_to_js = false, use_nullable = true)]
 pub struct SpawnSpec {
     /// Program and arguments.
     pub argv: Vec<String>,
@@ -95,7 +95,7 @@ pub struct SpawnSpec {
 }
 
 /// A terminal.
-#[napi(object, object_to_js = false)]
+#[napi(object, object_to_js = false, use_nullable = true)]
 pub struct TerminalSpec {
     /// Program and arguments.
     pub argv: Vec<String>,
@@ -112,7 +112,7 @@ pub struct TerminalSpec {
 }
 
 /// A change to the environment.
-#[napi(object, object_to_js = false)]
+#[napi(object, object_to_js = false, use_nullable = true)]
 pub struct Variable {
     /// Its name.
     pub name: String,
@@ -121,7 +121,7 @@ pub struct Variable {
 }
 
 /// Where an output goes: `raw`, `drained` or `tail`.
-#[napi(object, object_to_js = false)]
+#[napi(object, object_to_js = false, use_nullable = true)]
 pub struct OutputSpec {
     /// Which of these.
     pub mode: String,
