@@ -49,8 +49,8 @@ export class Line {
   /** Resets every open connection, as a dropped link does; new ones are accepted. */
   cut() {
     for (const pair of this.#pairs) {
-      pair.client.resetAndDestroy()
-      pair.server.resetAndDestroy()
+      reset(pair.client)
+      reset(pair.server)
     }
   }
 
@@ -78,10 +78,18 @@ export class Line {
     this.#pairs.add(pair)
     pair.hold(this.#silent)
     for (const [end, other] of [[client, server], [server, client]]) {
-      end.on('error', () => other.resetAndDestroy())
+      end.on('error', () => reset(other))
       end.on('close', () => { if (other.destroyed) this.#pairs.delete(pair) })
     }
   }
+}
+
+/**
+ * Node 20 never frees a socket that is reset after its `end()`, and then spins for ever at exit.
+ */
+function reset(socket) {
+  if (socket.writableEnded) socket.destroy()
+  else socket.resetAndDestroy()
 }
 
 /**
