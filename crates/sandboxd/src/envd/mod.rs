@@ -2,8 +2,17 @@
 //!
 //! Speaks what E2B's own daemon speaks, as that was observed: the services `process.Process` and
 //! `filesystem.Filesystem` over Connect, files over plain HTTP, and a few calls for the control
-//! plane. Where the real daemon has a rule, however odd, it is kept; where a rule is a plain defect
-//! (a header that ends the daemon, a tag lookup that depends on chance), it is not.
+//! plane. Where the real daemon has a rule, however odd, it is kept, down to what is lost and what is
+//! held up. What differs:
+//!
+//! - Defects: a keepalive interval of zero counts as absent (there it ends the daemon), a tag finds its
+//!   process whatever other tags there are, input before a start event is an error and not a crash.
+//! - Chance: a kill answers when the process is gone, and a poll of a watcher holds all that happened
+//!   before it; there both are likely only.
+//! - Scope: Connect only, no gRPC; answers to calls aren't compressed; several ranges at once get the
+//!   whole file; `/init` sets no clock, mounts or certificates; no cgroups, and processes keep the
+//!   daemon's priorities.
+//! - Words: the system's errors are told as Rust tells them. Codes are the same.
 //!
 //! Layers, outermost first: CORS, access token, user name, router. One [`Sandbox`](sandbox::Sandbox)
 //! holds what the calls share.
