@@ -54,14 +54,19 @@ export class Handle {
       const mode = spec.stdio[name]
       this[name] = mode === 'pipe' ? new OutputStream(native, channel) : undefined
       if (mode === 'inherit') {
-        this.outputs[channel] = new InheritedOutput(native, channel, process[name])
-        this.inherited.push(this.outputs[channel])
+        this.openInherited(channel, name)
       } else if (mode === 'pipe') {
         this.outputs[channel] = this[name]
       } else {
         this.collected[name] = new OutputReader(native, channel)
       }
     })
+  }
+
+  /** The harness' own stream takes the output. */
+  openInherited(channel, name) {
+    this.outputs[channel] = new InheritedOutput(this.native, channel, process[name])
+    this.inherited.push(this.outputs[channel])
   }
 
   /** Process id (its session's and group's too); -1 while there is none. */

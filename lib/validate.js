@@ -32,9 +32,11 @@ export function requireSpawn(spec) {
 /**
  * Why a program can't be started with these words, if it can't: the kernel ends all of them at a NUL.
  * @param {{ argv: readonly string[], cwd: string, env?: object }} spec
+ * @param {string} [provider] who says so
  * @returns {Error | undefined}
  */
-export function unspeakable({ argv, cwd, env }) {
+export function unspeakable({ argv, cwd, env }, provider = 'subprocess-e2b') {
+  const invalid = what => Object.assign(new TypeError(`${provider}: ${what}`), { code: 'ERR_INVALID_ARG_VALUE' })
   const hasNul = text => typeof text === 'string' && text.includes('\0')
   if (argv.some(hasNul)) return invalid('argv must not contain NUL bytes')
   if (hasNul(cwd)) return invalid('cwd must not contain NUL bytes')
@@ -42,10 +44,6 @@ export function unspeakable({ argv, cwd, env }) {
   return bad
     ? invalid('environment entries require non-empty NUL-free names without = and NUL-free values')
     : undefined
-}
-
-function invalid(what) {
-  return Object.assign(new TypeError(`subprocess-e2b: ${what}`), { code: 'ERR_INVALID_ARG_VALUE' })
 }
 
 /**

@@ -43,8 +43,9 @@ fn channel(number: u32) -> OutputChannel {
 }
 
 impl NativeHandle {
-    pub(super) fn new(command: Arc<Command>, wakes: Arc<Wakes>, start: Start) -> Self {
-        Self { command, wakes, start: RefCell::new(Some(start)), reported: Cell::new(0) }
+    /// `start` is `None` for a command that is on its way already.
+    pub(super) fn new(command: Arc<Command>, wakes: Arc<Wakes>, start: Option<Start>) -> Self {
+        Self { command, wakes, start: RefCell::new(start), reported: Cell::new(0) }
     }
 
     pub(super) fn command(&self) -> &Arc<Command> {

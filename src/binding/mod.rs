@@ -4,6 +4,8 @@
 //! (`lib/`) pulls facts and makes of them what Node's programs expect.
 
 mod handle;
+#[cfg(target_os = "linux")]
+mod local;
 mod log;
 mod objects;
 mod request;

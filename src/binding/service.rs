@@ -175,7 +175,7 @@ impl NativeService {
         let program = start.argv.first().map(|program| String::from_utf8_lossy(program).into_owned()).unwrap_or_default();
         let reserved = self.current.borrow().as_ref().and_then(|session| session.reserve(patience));
         let command = Command::new(Arc::clone(&self.wakes), program, input, outputs, reserved);
-        NativeHandle::new(command, Arc::clone(&self.wakes), start)
+        NativeHandle::new(command, Arc::clone(&self.wakes), Some(start))
     }
 
     fn remote_settings(&self, facts: SandboxFacts, name: String) -> std::result::Result<RemoteSettings, envd::Error> {
@@ -235,7 +235,7 @@ fn bytes(text: String) -> ByteBuf {
 
 /// A number of JavaScript as a whole one: rounded down, the nearest there is, 0 for none.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate, which is what is wanted")]
-fn whole(number: f64) -> u64 {
+pub(super) fn whole(number: f64) -> u64 {
     number as u64
 }
 

@@ -57,7 +57,8 @@ impl Waker {
     /// have changed that.
     #[napi(catch_unwind)]
     pub fn hold(&self, env: Env) -> Result<()> {
-        let wanted = self.wakes.is_live();
+        // The last news of all must still be heard.
+        let wanted = self.wakes.is_live() || self.wakes.has_news();
         if wanted == self.holds.get() || self.dispatch.aborted() {
             return Ok(());
         }

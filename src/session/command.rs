@@ -359,6 +359,18 @@ impl Command {
         consumed
     }
 
+    /// Bytes of an output that is collected came; they are copied.
+    pub fn push_slice(&self, channel: OutputChannel, bytes: &[u8]) {
+        if let Some(output) = &mut self.lock().outputs[index(channel)] {
+            output.collect(bytes);
+        }
+    }
+
+    /// Bytes that a collected output had so far.
+    pub fn total(&self, channel: OutputChannel) -> u64 {
+        self.lock().outputs[index(channel)].as_ref().map_or(0, Output::total)
+    }
+
     /// An output ended; with `None`, without the supervisor's word.
     pub fn finish(&self, channel: OutputChannel, end: Option<StreamEnd>) {
         let mut state = self.lock();

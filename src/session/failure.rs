@@ -73,6 +73,9 @@ pub enum Failure {
     /// The kernel refused a signal (C53).
     #[error("kill {}", errno::describe(*.0))]
     Signal(i32),
+    /// Somebody else in this process took the end of one of our children. `ERR_SUBPROCESS_UNKNOWN`.
+    #[error("the end of process {0} was taken by other code of this process")]
+    Untold(u32),
     /// The service was closed. `ERR_SUBPROCESS_CLOSED`.
     #[error("the service is closed")]
     Closed,
@@ -105,6 +108,7 @@ impl Failure {
             Self::NotExecutable(command) => ErrorFacts { path: Some(command.clone()), ..plain("EACCES") },
             Self::NoForeground => plain("ERR_TERMINAL_FOREGROUND"),
             Self::OwnShell => plain("ERR_TERMINAL_SHELL"),
+            Self::Untold(_) => plain("ERR_SUBPROCESS_UNKNOWN"),
             Self::Closed => plain("ERR_SUBPROCESS_CLOSED"),
         }
     }

@@ -86,6 +86,21 @@ impl Output {
         }
     }
 
+    /// Takes bytes of a stream that is collected; of another one they are dropped.
+    pub fn collect(&mut self, bytes: &[u8]) {
+        if let Store::Tail(tail, _) = &mut self.store {
+            tail.push(bytes);
+        }
+    }
+
+    /// Bytes that a collected stream had so far.
+    pub fn total(&self) -> u64 {
+        match &self.store {
+            Store::Tail(tail, _) => tail.total(),
+            Store::Queue(_) => 0,
+        }
+    }
+
     /// The stream ended.
     pub fn finish(&mut self, end: StreamEnd) {
         self.end.get_or_insert(end);

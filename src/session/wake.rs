@@ -90,6 +90,11 @@ impl Wakes {
         self.live.fetch_sub(1, Ordering::AcqRel);
     }
 
+    /// Whether there are changes that were not taken yet.
+    pub fn has_news(&self) -> bool {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner).scheduled
+    }
+
     /// Whether there is anything that the program waits for: then it must not be left to exit.
     pub fn is_live(&self) -> bool {
         self.live.load(Ordering::Acquire) > 0

@@ -38,6 +38,13 @@ pub fn members_in(snapshot: &Snapshot, session: Pid) -> Vec<Member> {
     listed.filter_map(|stat| confirm(stat, session)).collect()
 }
 
+/// As [`members_in`] for a session whose leader was reaped: when there is a process of its number again, that number was given
+/// out anew and nobody in it is ours.
+pub fn members_without_leader_in(snapshot: &Snapshot, session: Pid) -> Vec<Member> {
+    let reused = |snapshot: &Snapshot| snapshot.processes.iter().any(|stat| stat.pid == session.as_raw_pid());
+    if reused(snapshot) { Vec::new() } else { members_in(snapshot, session) }
+}
+
 /// Living members of session `session`, from as many passes over `/proc` as it takes for a quiet one.
 pub fn members(session: Pid) -> io::Result<Vec<Member>> {
     let mut found = Vec::new();

@@ -35,39 +35,69 @@ pub struct Outcome {
     pub denied: Vec<Denied>,
 }
 
+/// What became of the group that a session's leader leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeadersGroup {
+    /// The leader is an unreaped child of ours: the group is signalled here, as a group.
+    Kept,
+    /// As before, but the caller has just signalled it.
+    Signalled,
+    /// The leader was reaped, so that its number pins nothing: its group's members are reached one by one.
+    Reaped,
+}
+
 /// SIGTERM to every member of every group of these sessions, then SIGCONT so that stopped ones can act on it.
 ///
 /// `leaders` must be unreaped children of ours. Looks for new members until a pass finds none; one pass serves all.
 pub fn ask(leaders: &[Pid]) -> io::Result<HashMap<Pid, Outcome>> {
-    signal_each_once(leaders, &[libc::SIGTERM, libc::SIGCONT])
+    ask_sessions(&kept(leaders))
+}
+
+/// As [`ask`], for sessions whose leaders need not be ours any more.
+pub fn ask_sessions(sessions: &[(Pid, LeadersGroup)]) -> io::Result<HashMap<Pid, Outcome>> {
+    signal_each_once(sessions, &[libc::SIGTERM, libc::SIGCONT])
 }
 
 /// SIGKILL to every member of these sessions until a pass finds no new one.
 ///
 /// The members may still be on their way out when this returns; `living` counts those of the last pass.
 pub fn kill(leaders: &[Pid]) -> io::Result<HashMap<Pid, Outcome>> {
-    signal_each_once(leaders, &[libc::SIGKILL])
+    kill_sessions(&kept(leaders))
 }
 
-fn signal_each_once(leaders: &[Pid], signals: &[i32]) -> io::Result<HashMap<Pid, Outcome>> {
-    for &leader in leaders {
+/// As [`kill`], for sessions whose leaders need not be ours any more.
+pub fn kill_sessions(sessions: &[(Pid, LeadersGroup)]) -> io::Result<HashMap<Pid, Outcome>> {
+    signal_each_once(sessions, &[libc::SIGKILL])
+}
+
+fn kept(leaders: &[Pid]) -> Vec<(Pid, LeadersGroup)> {
+    leaders.iter().map(|&leader| (leader, LeadersGroup::Kept)).collect()
+}
+
+fn signal_each_once(sessions: &[(Pid, LeadersGroup)], signals: &[i32]) -> io::Result<HashMap<Pid, Outcome>> {
+    for &(leader, _) in sessions.iter().filter(|(_, group)| *group == LeadersGroup::Kept) {
         for &signal in signals {
             signal_group(leader, signal);
         }
     }
     let mut seen: HashSet<(i32, u64)> = HashSet::new();
-    let mut outcomes: HashMap<Pid, Outcome> = leaders.iter().map(|&leader| (leader, Outcome::default())).collect();
+    let mut outcomes: HashMap<Pid, Outcome> =
+        sessions.iter().map(|&(leader, _)| (leader, Outcome::default())).collect();
     for _ in 0..ROUNDS {
         let snapshot = procfs::snapshot()?;
         // A process that vanished may have left a child that this pass missed.
         let mut fresh = snapshot.incomplete;
-        for (&leader, outcome) in &mut outcomes {
-            let members = session::members_in(&snapshot, leader);
+        for &(leader, group) in sessions {
+            let Some(outcome) = outcomes.get_mut(&leader) else { continue };
+            let members = match group {
+                LeadersGroup::Reaped => session::members_without_leader_in(&snapshot, leader),
+                LeadersGroup::Kept | LeadersGroup::Signalled => session::members_in(&snapshot, leader),
+            };
             outcome.living = members.len();
             for member in &members {
                 if seen.insert((member.stat.pid, member.stat.start_time)) {
                     fresh = true;
-                    outcome.denied.extend(signal_member(member, leader, signals));
+                    outcome.denied.extend(signal_member(member, (leader, group), signals));
                 }
             }
         }
@@ -78,15 +108,16 @@ fn signal_each_once(leaders: &[Pid], signals: &[i32]) -> io::Result<HashMap<Pid,
     Ok(outcomes)
 }
 
-fn signal_group(leader: Pid, signal: i32) {
-    // ESRCH and EPERM are told by the members themselves.
+/// Signals the group of `leader`, which must be an unreaped child of ours. Whether anybody was reached is not told: the members
+/// themselves say it.
+pub fn signal_group(leader: Pid, signal: i32) {
     // SAFETY: a group id ≥ 2, pinned by our unreaped child, so this can never become kill(-1).
     unsafe { libc::kill(-leader.as_raw_pid(), signal) };
 }
 
-fn signal_member(member: &Member, leader: Pid, signals: &[i32]) -> Option<Denied> {
+fn signal_member(member: &Member, (leader, group): (Pid, LeadersGroup), signals: &[i32]) -> Option<Denied> {
     // Its group had the signal already; only SIGKILL is repeated, and who may not be signalled must be noticed.
-    let in_leaders_group = member.stat.group == leader.as_raw_pid();
+    let in_leaders_group = member.stat.group == leader.as_raw_pid() && group != LeadersGroup::Reaped;
     let signals: &[i32] = if in_leaders_group && signals[0] != libc::SIGKILL { &[0] } else { signals };
     for &signal in signals {
         if member.pidfd.send(signal).is_err_and(|error| error.raw_os_error() == Some(libc::EPERM)) {
@@ -156,12 +187,35 @@ mod tests {
         let member = session::members(leader.pid).unwrap().remove(0);
         // SAFETY: changes the ids of this thread only (the raw call), back again below.
         unsafe { libc::syscall(libc::SYS_setresuid, 1001, 1001, 0) };
-        let denied = signal_member(&member, leader.pid, &[libc::SIGKILL]);
+        let denied = signal_member(&member, (leader.pid, LeadersGroup::Kept), &[libc::SIGKILL]);
         // SAFETY: as above.
         unsafe { libc::syscall(libc::SYS_setresuid, 0, 0, 0) };
         let denied = denied.unwrap();
         assert_eq!((denied.pid, denied.uid), (member.stat.pid, 0));
         assert_eq!(denied.start_time, member.stat.start_time);
+    }
+
+    #[test]
+    fn c30_members_that_outlived_a_reaped_leader_are_asked_and_killed_one_by_one() {
+        crate::orphans::become_subreaper().unwrap();
+        let leader = Fixture::shell("trap '' TERM; sleep 60 & set -m; sleep 61 & exit 0");
+        leader.wait_until_ended();
+        crate::exit::reap(leader.pid).unwrap();
+        let session = [(leader.pid, LeadersGroup::Reaped)];
+        assert_eq!(session::members(leader.pid).unwrap().len(), 2);
+        ask_sessions(&session).unwrap();
+        kill_sessions(&session).unwrap();
+        leader.wait_for("an empty session", || gone(&leader));
+    }
+
+    #[test]
+    fn c33_a_session_whose_number_was_given_out_again_is_nobody_of_ours() {
+        let other = Fixture::shell("sleep 60 & wait");
+        other.wait_for("two members", || session::members(other.pid).unwrap().len() == 2);
+        // As if the leader that we knew by this number had been reaped long ago.
+        let outcomes = kill_sessions(&[(other.pid, LeadersGroup::Reaped)]).unwrap();
+        assert_eq!(outcomes[&other.pid].living, 0);
+        assert_eq!(session::members(other.pid).unwrap().len(), 2);
     }
 
     #[test]

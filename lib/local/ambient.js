@@ -1,0 +1,32 @@
+/**
+ * Whose environment programs begin with: `process.env` at each spawn.
+ * @module dsh-subprocess-native/lib/local/ambient
+ */
+import { isMainThread } from 'node:worker_threads'
+import { hasVariable } from '../native.js'
+
+const own = process.env
+
+/** Whether `process.env` is the one of the process, and only this thread changes it: not in a worker, not where it was replaced. */
+const isOfProcess = isMainThread && isBacked()
+
+/** Whether what is set here arrives in the process' own environment. */
+function isBacked() {
+  const probe = `dsh_subprocess_probe_${process.pid}`
+  own[probe] = '1'
+  try {
+    return hasVariable(probe)
+  } finally {
+    delete own[probe]
+  }
+}
+
+/**
+ * The environment as `NAME=value` entries.
+ * @returns {string[] | null} `null` is the process' own, which the addon reads itself: listing `process.env` takes longer than
+ *   starting a program
+ */
+export function ambient() {
+  if (isOfProcess && process.env === own) return null
+  return Object.entries(process.env).flatMap(([name, value]) => value === undefined ? [] : [`${name}=${value}`])
+}

@@ -1,0 +1,92 @@
+/**
+ * The Cordis plugin: `ctx.subprocess` on this machine.
+ * @module dsh-subprocess-native/lib/local/provider
+ */
+import { tmpdir } from 'node:os'
+import { NativeLocal, waker } from '../native.js'
+import { requireSpawn, unspeakable, variables } from '../validate.js'
+import { ambient } from './ambient.js'
+import { disposeAll } from './dispose.js'
+import { LocalHandle, localOutput } from './handle.js'
+import { requirePlatform } from './platform.js'
+import { resolveHere } from './resolve.js'
+
+requirePlatform(process.platform)
+
+/**
+ * The subprocess service over this machine's own processes. Plain fields only: consumers and Cordis call its methods on objects
+ * that inherit from it.
+ */
+export class LocalSubprocessRuntime {
+  /** @param {object} ctx a Cordis context */
+  constructor(ctx) {
+    this.ctx = ctx
+    this.name = 'subprocess'
+    this.disposing = false
+    /** `spillDir` of it decides where spill files go. */
+    this.internals = {}
+    this.live = new Set()
+    this.terminals = new Set()
+    this.setups = new Set()
+    ctx.reflect.provide('subprocess', this)
+    this.native = new NativeLocal(waker)
+    ctx.effect(() => own(this), 'local subprocess teardown')
+  }
+
+  /**
+   * Finds an executable.
+   * @param {string} command an absolute path, or a bare name
+   * @param {Readonly<Record<string, string>>} [env] `PATH` of it is searched; else the ambient one
+   * @param {AbortSignal} [signal]
+   * @returns {Promise<string>} an absolute path
+   */
+  async resolveExecutable(command, env, signal) {
+    return resolveHere(command, env, signal)
+  }
+
+  /**
+   * Starts a command; its `pid` is there at once.
+   * @param {object} spec
+   * @returns {LocalHandle}
+   */
+  spawn(spec) {
+    if (this.disposing) throw new Error('subprocess-local: service is disposing')
+    requireSpawn(spec)
+    const refusal = unspeakable(spec, 'subprocess-local')
+    if (refusal !== undefined) throw refusal
+    const native = this.native.spawn({
+      argv: [...spec.argv],
+      cwd: spec.cwd ?? null,
+      ambient: ambient(),
+      env: variables(spec.env),
+      graceMs: spec.graceMs,
+      stdin: spec.stdio.stdin !== 'ignore',
+      stdout: localOutput(spec.stdio.stdout),
+      stderr: localOutput(spec.stdio.stderr),
+      spillDirectory: this.internals.spillDir ?? null,
+      temporary: tmpdir(),
+    })
+    const handle = new LocalHandle(native, spec, () => this.live.delete(handle))
+    this.live.add(handle)
+    return handle
+  }
+}
+
+/** What the service holds of the process itself, until its end. */
+function own(service) {
+  // Node's last moment: no promise, no timer (C73).
+  const onExit = () => { service.native.killAll() }
+  process.prependListener('exit', onExit)
+  return async () => {
+    try {
+      service.disposing = true
+      for (const setup of service.setups) setup.abort(new Error('subprocess-local: service is disposing'))
+      await Promise.all([...service.setups].map(setup => setup.ended))
+      await disposeAll(service)
+    } finally {
+      process.off('exit', onExit)
+    }
+  }
+}
+
+export default LocalSubprocessRuntime

@@ -1,0 +1,141 @@
+//! A provider's service on this very machine.
+
+use std::{sync::Arc, time::Duration};
+
+use napi::Result;
+use napi_derive::napi;
+use process::environment::{Change, Environment};
+use protocol::control::{StartFailure, StartStage};
+
+use super::{
+    handle::NativeHandle,
+    objects::{OutputSpec, Variable},
+    runtime,
+    service::whole,
+    waker::Waker,
+};
+use crate::{
+    local::{
+        ambient,
+        living::Living,
+        start::{self, Output, Place, Program, Stdio},
+    },
+    session::{command::Command, output::Mode, wake::Wakes},
+};
+
+/// One provider's programs.
+#[napi]
+pub struct NativeLocal {
+    wakes: Arc<Wakes>,
+    living: Arc<Living>,
+}
+
+/// A program with pipes.
+#[napi(object, object_to_js = false, use_nullable = true)]
+pub struct LocalSpec {
+    /// Program and arguments.
+    pub argv: Vec<String>,
+    /// Working directory; `null` is this process' own.
+    pub cwd: Option<String>,
+    /// The harness' environment as `NAME=value`; `null` is this process' own, to be read here.
+    pub ambient: Option<Vec<String>>,
+    /// Changes to it, in order.
+    pub env: Vec<Variable>,
+    /// Milliseconds.
+    pub grace_ms: f64,
+    /// Whether descriptor 0 is a socket; else the null device.
+    pub stdin: bool,
+    /// Descriptor 1.
+    pub stdout: OutputSpec,
+    /// Descriptor 2.
+    pub stderr: OutputSpec,
+    /// Directory of spill files; `null` is a private one below `temporary`.
+    pub spill_directory: Option<String>,
+    /// Directory of temporary files.
+    pub temporary: String,
+}
+
+#[napi]
+impl NativeLocal {
+    /// Starts nothing.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(waker: &Waker) -> Self {
+        Self { wakes: Arc::clone(waker.wakes()), living: Arc::default() }
+    }
+
+    /// Starts a command; its process id is known when this returns, or -1 when the start failed.
+    #[napi(catch_unwind)]
+    pub fn spawn(&self, spec: LocalSpec) -> Result<NativeHandle> {
+        let runtime = runtime::handle()?;
+        let outputs = [output(&spec.stdout), output(&spec.stderr)];
+        let modes = outputs.map(|output| match output {
+            Output::Inherited => None,
+            Output::Piped(mode) => Some(mode),
+        });
+        let name = spec.argv.first().cloned().unwrap_or_default();
+        let command = Command::new(Arc::clone(&self.wakes), name, spec.stdin, modes, None);
+        let stdio = Stdio {
+            input: spec.stdin,
+            outputs,
+            spill: spec
+                .spill_directory
+                .map_or_else(|| Place::Private(spec.temporary.into()), |directory| Place::Directory(directory.into())),
+        };
+        match environment(spec.ambient.as_deref(), spec.env) {
+            Ok(environment) => {
+                let program = Program {
+                    argv: bytes(spec.argv),
+                    cwd: spec.cwd.map(String::into_bytes),
+                    environment,
+                    grace: grace(spec.grace_ms),
+                };
+                start::start(&runtime, &self.living, &command, &program, &stdio);
+            }
+            Err(failure) => start::fail(&command, failure),
+        }
+        Ok(NativeHandle::new(command, Arc::clone(&self.wakes), None))
+    }
+
+    /// SIGKILL to everything that is not known to have ended, at once; nothing is waited for.
+    #[napi(catch_unwind)]
+    pub fn kill_all(&self) {
+        self.living.kill_all();
+    }
+}
+
+/// Whether this process' own environment has a variable of this name.
+#[napi(catch_unwind)]
+pub fn has_variable(name: String) -> bool {
+    std::env::var_os(name).is_some()
+}
+
+fn bytes(texts: Vec<String>) -> Vec<Vec<u8>> {
+    texts.into_iter().map(String::into_bytes).collect()
+}
+
+/// A grace below a millisecond is one of a millisecond: none at all would be no grace.
+fn grace(ms: f64) -> Duration {
+    Duration::from_millis(whole(ms).max(1))
+}
+
+fn environment(given: Option<&[String]>, changes: Vec<Variable>) -> std::result::Result<Environment, StartFailure> {
+    let mut environment = given.map_or_else(ambient::of_this_process, ambient::from_entries);
+    let change = |variable: Variable| {
+        (variable.name.into_bytes(), variable.value.map_or(Change::Remove, |value| Change::Set(value.into_bytes())))
+    };
+    let changes: Vec<_> = changes.into_iter().map(change).collect();
+    // The shim has refused what can't be said.
+    environment.apply(&changes).map_err(|_| StartFailure { errno: libc::EINVAL, stage: StartStage::Exec })?;
+    Ok(environment)
+}
+
+fn output(spec: &OutputSpec) -> Output {
+    match spec.mode.as_str() {
+        "inherited" => Output::Inherited,
+        "raw" => Output::Piped(Mode::Raw),
+        _ => Output::Piped(Mode::Tail {
+            window: usize::try_from(whole(spec.max_bytes)).unwrap_or(usize::MAX),
+            spill: spec.spill_bytes.map(whole),
+        }),
+    }
+}

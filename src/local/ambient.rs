@@ -1,0 +1,71 @@
+//! The environment that programs begin with (C13): the harness' own, without what looks like a secret.
+
+use std::sync::{Mutex, PoisonError};
+
+use process::environment::{Environment, ScrubRules};
+
+/// What was read last, and what became of it: harnesses start many programs and change their environment seldom.
+static LAST: Mutex<Option<(Vec<u8>, Environment)>> = Mutex::new(None);
+
+/// The scrubbed environment of this process as it is now.
+///
+/// To be called on the main thread only, which is the one that changes it.
+pub fn of_this_process() -> Environment {
+    let raw = raw();
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((known, scrubbed)) = &*last
+        && *known == raw
+    {
+        return scrubbed.clone();
+    }
+    let scrubbed = scrubbed(Environment::of_this_process());
+    *last = Some((raw, scrubbed.clone()));
+    scrubbed
+}
+
+/// The scrubbed form of an environment that was given as `NAME=value` entries.
+pub fn from_entries(entries: &[String]) -> Environment {
+    scrubbed(Environment::from_entries(entries.iter().map(String::as_bytes)))
+}
+
+fn scrubbed(mut environment: Environment) -> Environment {
+    environment.scrub(&ScrubRules::default());
+    environment
+}
+
+/// All entries, one after another, each with its NUL.
+fn raw() -> Vec<u8> {
+    let mut raw = Vec::with_capacity(8 * 1024);
+    // SAFETY: the C library's list of strings ends with a null pointer; nobody changes it while its one writer is here.
+    unsafe {
+        let mut entry = environ;
+        while !entry.is_null() && !(*entry).is_null() {
+            raw.extend_from_slice(std::ffi::CStr::from_ptr(*entry).to_bytes_with_nul());
+            entry = entry.add(1);
+        }
+    }
+    raw
+}
+
+unsafe extern "C" {
+    static environ: *const *const libc::c_char;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c13_entries_lose_what_looks_like_a_secret() {
+        let entries = ["PATH=/bin", "DSH_X=1", "toh_y=2", "My_Token=3", "EMPTY="].map(str::to_owned);
+        let environment = from_entries(&entries);
+        let names: Vec<&[u8]> = environment.iter().map(|(name, _)| name).collect();
+        assert_eq!(names, [&b"EMPTY"[..], b"PATH"]);
+    }
+
+    #[test]
+    fn c13_the_own_environment_is_read_as_it_is_now() {
+        assert_eq!(of_this_process().get(b"PATH"), std::env::var("PATH").ok().as_deref().map(str::as_bytes));
+        assert_eq!(of_this_process(), scrubbed(Environment::of_this_process()));
+    }
+}

@@ -1,0 +1,25 @@
+//! Programs on this very machine (contract C70–C75): the same [`crate::session::command::Command`]s as in a sandbox, with the
+//! kernel behind them instead of a supervisor.
+//!
+//! * JavaScript's thread starts the program ([`start`], [`terminal`]) and knows its id when that returns.
+//! * One task a command follows its life ([`life`]), one each stream ([`reader`], [`writer`]), one takes JavaScript's wishes
+//!   ([`wishes`]), and one ends the tree while that is asked for ([`ladder`]).
+//! * Passes over `/proc` are made by one thread for all of them ([`passes`]).
+//! * What a violent death of this process would leave behind is ended by a small process beside it ([`guard`]).
+//!
+//! `docs/local.md` says what holds and why.
+
+pub mod ambient;
+mod flow;
+mod ladder;
+mod leader;
+mod life;
+pub mod living;
+mod passes;
+mod reader;
+mod spill;
+pub mod start;
+mod tree;
+mod watched;
+mod wishes;
+mod writer;

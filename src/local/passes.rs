@@ -1,0 +1,140 @@
+//! Passes over `/proc`: one serves everybody who waits, off every thread that has something else to do, and none begins sooner
+//! than 15 ms after the one before.
+
+use std::{collections::HashMap, io, sync::OnceLock, time::Duration};
+
+use process::{
+    Pid,
+    procfs::{self, Snapshot},
+    session::{self, Member},
+    terminate::{self, Denied, LeadersGroup},
+};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
+
+const APART: Duration = Duration::from_millis(15);
+/// How often a pass that found nobody is repeated when processes vanished under it.
+const REPEATS: usize = 4;
+
+/// What a signal met.
+#[derive(Debug, Default)]
+pub struct Met {
+    /// Members that were alive, reached or not.
+    pub living: usize,
+    /// Members that are not ours to signal.
+    pub denied: Vec<Denied>,
+}
+
+enum Job {
+    Look(Pid, oneshot::Sender<io::Result<Vec<Member>>>),
+    Ask(Pid, LeadersGroup, oneshot::Sender<io::Result<Met>>),
+    Kill(Pid, LeadersGroup, oneshot::Sender<io::Result<Met>>),
+}
+
+/// Living members of a session whose leader was reaped.
+///
+/// # Errors
+/// When `/proc` can't be read.
+pub async fn look(session: Pid) -> io::Result<Vec<Member>> {
+    done(|answer| Job::Look(session, answer)).await
+}
+
+/// SIGTERM and SIGCONT to the members of a session that its leader's group does not have.
+///
+/// # Errors
+/// As for [`look`].
+pub async fn ask(session: Pid, group: LeadersGroup) -> io::Result<Met> {
+    done(|answer| Job::Ask(session, group, answer)).await
+}
+
+/// SIGKILL to every member of a session.
+///
+/// # Errors
+/// As for [`look`].
+pub async fn kill(session: Pid, group: LeadersGroup) -> io::Result<Met> {
+    done(|answer| Job::Kill(session, group, answer)).await
+}
+
+async fn done<T>(job: impl FnOnce(oneshot::Sender<io::Result<T>>) -> Job) -> io::Result<T> {
+    static JOBS: OnceLock<mpsc::UnboundedSender<Job>> = OnceLock::new();
+    let jobs = JOBS.get_or_init(|| {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        tokio::spawn(serve(receiver));
+        sender
+    });
+    let (sender, receiver) = oneshot::channel();
+    let over = |_| io::Error::from(io::ErrorKind::BrokenPipe);
+    jobs.send(job(sender)).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+    receiver.await.map_err(over)?
+}
+
+async fn serve(mut jobs: mpsc::UnboundedReceiver<Job>) {
+    let mut batch = Vec::new();
+    while jobs.recv_many(&mut batch, usize::MAX).await > 0 {
+        let begun = Instant::now();
+        let jobs = std::mem::take(&mut batch);
+        let _ = tokio::task::spawn_blocking(move || run(jobs)).await;
+        tokio::time::sleep_until(begun + APART).await;
+    }
+}
+
+fn run(jobs: Vec<Job>) {
+    let (mut looks, mut asks, mut kills) = (Vec::new(), Vec::new(), Vec::new());
+    for job in jobs {
+        match job {
+            Job::Look(session, answer) => looks.push((session, answer)),
+            Job::Ask(session, group, answer) => asks.push((session, group, answer)),
+            Job::Kill(session, group, answer) => kills.push((session, group, answer)),
+        }
+    }
+    signal(kills, terminate::kill_sessions);
+    signal(asks, terminate::ask_sessions);
+    look_for(looks);
+}
+
+type Signal = fn(&[(Pid, LeadersGroup)]) -> io::Result<HashMap<Pid, terminate::Outcome>>;
+
+fn signal(wanted: Vec<(Pid, LeadersGroup, oneshot::Sender<io::Result<Met>>)>, signal: Signal) {
+    if wanted.is_empty() {
+        return;
+    }
+    let sessions: Vec<_> = wanted.iter().map(|&(session, group, _)| (session, group)).collect();
+    let mut result = signal(&sessions);
+    for (session, _, answer) in wanted {
+        let met = result.as_mut().map_err(again).map(|outcomes| {
+            let outcome = outcomes.remove(&session).unwrap_or_default();
+            Met { living: outcome.living, denied: outcome.denied }
+        });
+        let _ = answer.send(met);
+    }
+}
+
+fn look_for(wanted: Vec<(Pid, oneshot::Sender<io::Result<Vec<Member>>>)>) {
+    if wanted.is_empty() {
+        return;
+    }
+    let mut snapshot = procfs::snapshot();
+    for (session, answer) in wanted {
+        let mut members = members_in(&snapshot, session);
+        for _ in 1..REPEATS {
+            let believed = snapshot.as_ref().map_or(true, |snapshot| !snapshot.incomplete);
+            if believed || members.as_ref().is_ok_and(|members| !members.is_empty()) {
+                break;
+            }
+            snapshot = procfs::snapshot();
+            members = members_in(&snapshot, session);
+        }
+        let _ = answer.send(members);
+    }
+}
+
+fn members_in(snapshot: &io::Result<Snapshot>, session: Pid) -> io::Result<Vec<Member>> {
+    snapshot.as_ref().map_err(again).map(|snapshot| session::members_without_leader_in(snapshot, session))
+}
+
+/// The same error for one more listener.
+fn again(error: impl std::ops::Deref<Target = io::Error>) -> io::Error {
+    error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
+}

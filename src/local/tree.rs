@@ -1,0 +1,86 @@
+//! What is known of a command's session after its leader, and whether somebody ends it.
+
+use std::{sync::Arc, time::Duration};
+
+use process::{Pid, number, procfs, session::Member};
+use tokio::{io::Interest, sync::watch, time};
+
+use super::{leader::Leader, living::Living, passes, watched::watch};
+use crate::session::command::{Command, Tree as Known};
+
+/// How soon a session is looked at again of which no member is held, and how rarely at last.
+const SOON: Duration = Duration::from_millis(15);
+const SELDOM: Duration = Duration::from_millis(500);
+
+/// One session.
+#[derive(Debug)]
+pub struct Tree {
+    /// Whose it is.
+    pub command: Arc<Command>,
+    /// Its leader.
+    pub leader: Arc<Leader>,
+    living: Arc<Living>,
+    gone: watch::Sender<bool>,
+}
+
+impl Tree {
+    /// A session that has just begun.
+    pub fn new(command: Arc<Command>, leader: Arc<Leader>, living: Arc<Living>) -> Self {
+        living.add(&leader);
+        Self { command, leader, living, gone: watch::Sender::new(false) }
+    }
+
+    /// Whether nobody of it lives any more.
+    pub fn is_gone(&self) -> bool {
+        *self.gone.borrow()
+    }
+
+    /// Waits until nobody of it lives any more.
+    pub async fn gone(&self) {
+        // Fails only without a sender, and that is here.
+        let _ = self.gone.subscribe().wait_for(|gone| *gone).await;
+    }
+
+    /// Follows it from the leader's end to its own (C31).
+    pub async fn watch(&self) {
+        let session = self.leader.pid();
+        while number::is_taken(session) {
+            match passes::look(session).await {
+                Ok(members) if members.is_empty() => break,
+                Ok(mut members) => match members.pop() {
+                    Some(member) => outlive(session, member).await,
+                    None => break,
+                },
+                Err(_) => time::sleep(SELDOM).await,
+            }
+        }
+        self.end();
+    }
+
+    /// Nobody of it lives any more: from now on nothing is signalled.
+    pub fn end(&self) {
+        self.leader.set_gone();
+        self.living.remove(&self.leader);
+        self.gone.send_replace(true);
+        self.command.close_input();
+        self.command.set_tree(Known::Gone);
+    }
+}
+
+/// Waits until one member has ended or left, or nobody has the session's number any more.
+async fn outlive(session: Pid, member: Member) {
+    let Some(pid) = Pid::from_raw(member.stat.pid) else { return };
+    let Ok(ended) = watch(member.pidfd.into_owned(), Interest::READABLE) else { return time::sleep(SOON).await };
+    let mut pause = SOON;
+    loop {
+        if time::timeout(pause, ended.readable()).await.is_ok() || !number::is_taken(session) {
+            return;
+        }
+        // A daemon to be leaves its session without an event.
+        let stays = procfs::stat(pid).is_ok_and(|stat| stat.session == session.as_raw_pid());
+        if !stays {
+            return;
+        }
+        pause = (pause * 2).min(SELDOM);
+    }
+}

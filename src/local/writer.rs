@@ -1,0 +1,94 @@
+//! A program's input: written as the program takes it.
+
+use std::{
+    io,
+    os::fd::{AsRawFd as _, OwnedFd},
+    sync::Arc,
+};
+
+use tokio::{
+    io::{Interest, unix::AsyncFd},
+    sync::Notify,
+};
+
+use super::watched::watch;
+use crate::session::{command::Command, input::Left};
+
+/// Bytes taken from the command at once.
+const CHUNK: usize = 256 * 1024;
+
+/// Writes one input.
+#[derive(Debug)]
+pub struct Writer {
+    /// Whose input it is.
+    pub command: Arc<Command>,
+    /// Told when there is more, or the end.
+    pub changed: Arc<Notify>,
+    /// A terminal: a plain write, and nobody who closes it.
+    pub terminal: bool,
+}
+
+impl Writer {
+    /// Writes until the end, or until the program takes no more.
+    pub async fn run(self, target: OwnedFd) {
+        if let Ok(target) = watch(target, Interest::READABLE | Interest::WRITABLE) {
+            // Whether it took everything or closes its end: nothing more can be written.
+            let _ = self.write(&target).await;
+        }
+        self.command.close_input();
+    }
+
+    async fn write(&self, target: &AsyncFd<OwnedFd>) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        loop {
+            bytes.clear();
+            let left = self.command.take_input(CHUNK, &mut bytes);
+            match (left, bytes.len()) {
+                (Left::Nothing, 0) => {
+                    // What a burst needed is not held while nothing comes.
+                    bytes = Vec::new();
+                    self.wait(target).await?;
+                }
+                (Left::End, 0) => return Ok(()),
+                _ => self.write_all(target, &bytes).await?,
+            }
+        }
+    }
+
+    async fn write_all(&self, target: &AsyncFd<OwnedFd>, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let mut ready = target.writable().await?;
+            match ready.try_io(|target| self.write_some(target.get_ref(), bytes)) {
+                Ok(written) => bytes = &bytes[written?..],
+                Err(_would_block) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn write_some(&self, target: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
+        if self.terminal {
+            return Ok(rustix::io::retry_on_intr(|| rustix::io::write(target, bytes))?);
+        }
+        // SAFETY: sends from memory that is ours. Not a plain write: that would raise SIGPIPE, which is the harness' own affair.
+        let sent = unsafe { libc::send(target.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
+        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// Waits for more to write; fails when the program closes its end meanwhile.
+    async fn wait(&self, target: &AsyncFd<OwnedFd>) -> io::Result<()> {
+        loop {
+            tokio::select! {
+                () = self.changed.notified() => return Ok(()),
+                ready = target.readable(), if !self.terminal => {
+                    let mut ready = ready?;
+                    if ready.ready().is_read_closed() {
+                        return Err(io::ErrorKind::BrokenPipe.into());
+                    }
+                    // It writes to its own input: that is its affair.
+                    ready.clear_ready();
+                }
+            }
+        }
+    }
+}
