@@ -28,11 +28,7 @@ pub(crate) async fn delayed(target: String, round_trip: Duration) -> String {
     address
 }
 
-async fn pump(
-    mut from: tokio::net::tcp::OwnedReadHalf,
-    mut to: tokio::net::tcp::OwnedWriteHalf,
-    delay: Duration,
-) {
+async fn pump(mut from: tokio::net::tcp::OwnedReadHalf, mut to: tokio::net::tcp::OwnedWriteHalf, delay: Duration) {
     let (sender, mut queue) = mpsc::unbounded_channel::<(Instant, Vec<u8>)>();
     tokio::spawn(async move {
         loop {
