@@ -549,15 +549,38 @@ fn missing_frames_and_acknowledgements_of_nothing_are_errors() {
 fn messages_of_earlier_attachments_are_ignored() {
     let mut world = attached();
     world.host.send(1, &ToSupervisor::Terminate);
-    let late = world.host.poll_transmit(world.now, &mut Feed::default()).unwrap().to_bytes();
+    let repeated = world.host.poll_transmit(world.now, &mut Feed::default()).unwrap().to_bytes();
     world.cut();
     world.connect();
     for _ in 0..200 {
         world.step();
     }
-    world.sup.receive(world.now, late).unwrap();
-    world.sup_got.take(&mut world.sup);
-    assert_eq!(world.sup_got.control.len(), 1);
+    // One that was lost and went again, and one that never arrived and fits exactly.
+    let mut body = Vec::new();
+    FrameHeader::put(&mut body, Kind::Control, super::SUPERVISOR, b"late");
+    let offset = world.sup.received;
+    let header = MessageHeader { body: body.len(), flags: 0, epoch: EPOCH, attachment: 1, offset };
+    let unheard = Bytes::from([&header.encode()[..], &body].concat());
+    for late in [repeated, unheard] {
+        world.sup.receive(world.now, late).unwrap();
+        world.sup_got.take(&mut world.sup);
+        assert_eq!(world.sup_got.control.len(), 1);
+    }
+}
+
+#[test]
+fn without_acknowledgement_no_more_than_the_cap_is_under_way() {
+    let mut world = attached();
+    world.open(true, 1, Channel::Stdout, 100 << 20);
+    let stream = StreamId { command: 1, channel: Channel::Stdout };
+    world.sup.schedule.credit(stream, u64::MAX);
+    let mut sent = 0;
+    while let Some(message) = world.sup.poll_transmit(world.now, &mut world.sup_feed) {
+        sent += message.body.len() as u64;
+    }
+    let cap = world.sup.flight.cap();
+    assert!(sent >= cap / 2 && sent <= cap + 16 * 1024 + FRAME_HEADER as u64, "{sent} of {cap}");
+    assert!(world.sup.is_waiting(stream));
 }
 
 proptest! {
