@@ -124,9 +124,11 @@ export class Handle {
     if (changed & STDIN) this.input?.pump()
     if (changed & STDOUT) this.outputs[0]?.pump()
     if (changed & STDERR) this.outputs[1]?.pump()
-    if (changed & OUTCOME) this.onOutcome()
-    if (changed & TREE) for (const look of [...this.waiters]) look()
-    this.releaseIfOver()
+    const over = this.isOver()
+    // Once it is over nobody listens any more: what is known by now is said, whichever change announced it.
+    if (over || changed & OUTCOME) this.onOutcome()
+    if (over || changed & TREE) for (const look of [...this.waiters]) look()
+    if (over) this.release()
   }
 
   onOutcome() {
@@ -163,8 +165,7 @@ export class Handle {
   }
 
   /** Leaves the list of those who hear, when nothing more can come. */
-  releaseIfOver() {
-    if (!this.isOver()) return
+  release() {
     this.onOver()
     if ([0, 1].every(channel => this.outputs[channel] === undefined || this.native.isOver(channel))) forget(this.native.id)
   }

@@ -204,10 +204,12 @@ export class TerminalHandle {
   onChange(changed) {
     if (changed & PID && this.native.isStarted) this.resolveStarted()
     if (changed & STDOUT) this.output.pump()
-    if (changed & OUTCOME) this.onOutcome()
+    const over = this.isOver()
+    // Once it is over nobody listens any more: what is known by now is said, whichever change announced it.
+    if (over || changed & OUTCOME) this.onOutcome()
     if (changed & STDIN) this.pumpWrites()
-    if (changed & TREE) for (const look of [...this.waiters]) look()
-    if (this.isOver()) {
+    if (over || changed & TREE) for (const look of [...this.waiters]) look()
+    if (over) {
       this.onOver()
       if (this.native.isOver(0)) forget(this.native.id)
     }
