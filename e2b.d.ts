@@ -70,7 +70,7 @@ export declare const E2BRuntime: {
   /** Throws when the configuration makes no sense; starts to create the sandbox otherwise. */
   new (ctx: any, config?: Config): any
   /** Schema of the configuration (schemastery). */
-  Config: { (config?: Config | null): Config; [key: string]: any }
+  Config: { (config?: Config | null): Config; readonly '~standard': any; [key: string]: any }
 }
 /** The same class under the name of the older generation. */
 export declare const E2BSandboxService: typeof E2BRuntime

@@ -40,8 +40,9 @@ impl<T> Slot<T> {
             }
             *state = State::Answered(answer);
         }
-        self.wakes.end();
+        // In this order: in between the program could exit.
         self.wakes.mark(self.id, changed::ANSWER);
+        self.wakes.end();
     }
 
     /// The answer, once.
@@ -76,6 +77,7 @@ mod tests {
         assert!(wakes.is_live() && slot.take().is_none());
         slot.answer(1);
         slot.answer(2);
+        assert_eq!(wakes.drain(), [slot.id(), changed::ANSWER]);
         assert!(!wakes.is_live());
         assert_eq!((slot.take(), slot.take()), (Some(1), None));
         let cancelled = Slot::<u8>::new(&wakes);
