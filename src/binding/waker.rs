@@ -53,12 +53,17 @@ impl Waker {
         Ok(Self { wakes, dispatch, holds: Cell::new(false) })
     }
 
+    /// How many commands and questions the program waits for.
+    #[napi(getter, catch_unwind)]
+    pub fn live(&self) -> i64 {
+        self.wakes.live()
+    }
+
     /// Holds the environment's loop while there is anything to wait for, and lets it go when not. To be called after whatever may
     /// have changed that.
     #[napi(catch_unwind)]
     pub fn hold(&self, env: Env) -> Result<()> {
-        // The last news of all must still be heard.
-        let wanted = self.wakes.is_live() || self.wakes.has_news();
+        let wanted = self.wakes.is_live();
         if wanted == self.holds.get() || self.dispatch.aborted() {
             return Ok(());
         }

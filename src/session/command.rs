@@ -114,7 +114,8 @@ impl Command {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps the count of what the program waits for in step.
+    /// Keeps the count of what the program waits for in step. To be called with the state locked and after the news were
+    /// announced: JavaScript, which then looks at the state, finds the count right.
     fn recount(&self, state: &mut State) {
         let counts = state.outcome.is_none() || state.tree == Tree::Alive;
         match (state.counts, counts) {
@@ -308,8 +309,8 @@ impl Command {
             state.tree = tree;
         }
         state.end_streams();
-        self.recount(&mut state);
         self.wakes.mark(self.id, changed::OUTCOME | changed::TREE | changed::STDOUT | changed::STDERR | changed::STDIN);
+        self.recount(&mut state);
     }
 
     fn end(&self, mut state: MutexGuard<'_, State>, outcome: Option<Result<Outcome, Failure>>, unsent: bool) {
@@ -323,18 +324,17 @@ impl Command {
         }
         state.tree = Tree::Gone;
         state.end_streams();
-        self.recount(&mut state);
-        drop(state);
         let all = changed::PID | changed::OUTCOME | changed::TREE | changed::STDOUT | changed::STDERR | changed::STDIN;
         self.wakes.mark(self.id, all);
+        self.recount(&mut state);
     }
 
     /// It ended.
     pub fn settle(&self, outcome: Result<Outcome, Failure>) {
         let mut state = self.lock();
         state.outcome.get_or_insert(outcome);
-        self.recount(&mut state);
         self.wakes.mark(self.id, changed::OUTCOME);
+        self.recount(&mut state);
     }
 
     /// Something about its tree is known.
@@ -344,8 +344,8 @@ impl Command {
             return;
         }
         state.tree = tree;
-        self.recount(&mut state);
         self.wakes.mark(self.id, changed::TREE);
+        self.recount(&mut state);
     }
 
     /// Bytes of an output came; returns how many are consumed already.
@@ -473,6 +473,7 @@ mod tests {
         assert_eq!(command.outcome(), Some(Ok(Outcome::signalled("SIGTERM"))));
         assert_eq!(command.tree(), Tree::Gone);
         assert!(command.is_over(OutputChannel::Stdout) && command.is_input_closed());
+        wakes.drain();
         assert!(!wakes.is_live());
         assert_eq!(pool.take(Duration::ZERO), Some(70), "an id that nobody saw serves another command");
         let (ops, _receiver) = tokio::sync::mpsc::unbounded_channel();
@@ -512,6 +513,7 @@ mod tests {
         command.settle(Ok(Outcome { exit_code: Some(0), signal: None }));
         assert!(wakes.is_live(), "its tree may live");
         command.set_tree(Tree::Stuck(Failure::Survived(Vec::new())));
+        wakes.drain();
         assert!(!wakes.is_live());
         command.terminate();
         assert_eq!(command.tree(), Tree::Alive);
@@ -519,6 +521,7 @@ mod tests {
         command.set_tree(Tree::Gone);
         command.terminate();
         assert!(receiver.try_recv().is_err(), "a no-op for ever");
+        wakes.drain();
         assert!(!wakes.is_live());
     }
 
@@ -529,8 +532,10 @@ mod tests {
         command.set_tree(Tree::Gone);
         assert!(wakes.is_live());
         command.settle(Ok(Outcome { exit_code: Some(3), signal: None }));
+        wakes.drain();
         assert!(!wakes.is_live());
         drop(command);
+        wakes.drain();
         assert!(!wakes.is_live());
     }
 }

@@ -49,15 +49,13 @@ impl Request {
 
     /// Gives the answer. Only the first one counts.
     pub fn answer(&self, answer: Result<Answer, Failure>) {
-        {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            if !matches!(*state, State::Open) {
-                return;
-            }
-            *state = State::Answered(answer);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !matches!(*state, State::Open) {
+            return;
         }
-        self.wakes.end();
+        *state = State::Answered(answer);
         self.wakes.mark(self.id, changed::ANSWER);
+        self.wakes.end();
     }
 
     /// The answer, once.
@@ -93,6 +91,7 @@ mod tests {
         assert_eq!(request.take(), None);
         request.answer(Ok(Answer::Path("/bin/sh".into())));
         request.answer(Err(Failure::Closed));
+        wakes.drain();
         assert!(!wakes.is_live());
         assert_eq!(request.take(), Some(Ok(Answer::Path("/bin/sh".into()))));
         assert_eq!(request.take(), None);

@@ -90,14 +90,15 @@ impl Wakes {
         self.live.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Whether there are changes that were not taken yet.
-    pub fn has_news(&self) -> bool {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner).scheduled
+    /// How much there is that the program waits for: while there is any, it must not be left to exit.
+    pub fn live(&self) -> i64 {
+        self.live.load(Ordering::Acquire)
     }
 
-    /// Whether there is anything that the program waits for: then it must not be left to exit.
+    /// Whether there is any, or news that the JavaScript thread has not heard. Whoever has the last news says so first
+    /// ([`Wakes::mark`]) and then counts down, or the program could exit in between.
     pub fn is_live(&self) -> bool {
-        self.live.load(Ordering::Acquire) > 0
+        self.live() > 0 || self.pending.lock().unwrap_or_else(PoisonError::into_inner).scheduled
     }
 }
 
@@ -126,6 +127,17 @@ mod tests {
         assert_eq!(calls.load(Ordering::SeqCst), 2);
         assert_eq!(wakes.drain(), [8, changed::PID]);
         assert!(wakes.drain().is_empty());
+    }
+
+    #[test]
+    fn news_that_nobody_heard_hold_the_program() {
+        let wakes = Wakes::default();
+        wakes.begin();
+        wakes.mark(1, changed::OUTCOME);
+        wakes.end();
+        assert!(wakes.is_live());
+        wakes.drain();
+        assert!(!wakes.is_live());
     }
 
     #[test]

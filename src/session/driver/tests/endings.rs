@@ -31,7 +31,7 @@ async fn c20_the_outcome_comes_when_the_process_and_its_collected_outputs_have_e
     assert_eq!(command.tree(), Tree::Alive);
     world.fake.say(id, &FromSupervisor::Gone);
     assert_eq!(world.tree(&command).await, Tree::Gone);
-    assert!(!world.wakes.is_live());
+    assert_eq!(world.wakes.live(), 0);
 }
 
 #[tokio::test]
@@ -183,7 +183,7 @@ async fn c60_a_shutdown_is_answered_when_the_supervisor_says_that_all_is_ended()
     let asked = Arc::clone(&request);
     assert_eq!(world.until("the answer", || asked.take()).await, Ok(Answer::Done));
     assert_eq!(world.outcome(&command).await, Ok(Outcome::signalled("SIGKILL")));
-    assert!(!world.wakes.is_live());
+    assert_eq!(world.wakes.live(), 0);
     let late = world.command(false, [COLLECT; 2]);
     world.start(&late, false, [COLLECT; 2], 1000);
     assert_eq!(world.outcome(&late).await, Err(Failure::Closed));

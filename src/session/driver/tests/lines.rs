@@ -106,7 +106,7 @@ async fn c82_a_sandbox_that_stays_unreachable_is_given_up_and_says_why() {
     let failure = world.outcome(&command).await.unwrap_err();
     assert!(matches!(&failure, Failure::Lost { reason, .. } if reason == "no way"), "{failure:?}");
     assert_eq!(command.tree(), Tree::Stuck(failure));
-    assert!(!world.wakes.is_live());
+    assert_eq!(world.wakes.live(), 0);
 }
 
 #[tokio::test]
@@ -202,5 +202,5 @@ async fn nobody_is_left_waiting_when_the_service_lets_go() {
     let (_, command) = world.running().await;
     world.session.close();
     assert_eq!(world.outcome(&command).await, Err(Failure::Closed));
-    assert!(!world.wakes.is_live());
+    assert_eq!(world.wakes.live(), 0);
 }
