@@ -65,7 +65,10 @@ async fn template_variables_and_labels_are_sent_when_there_are_some() {
     settings.target = Target::New { template: "mine".into(), envs: pair("A", "1"), metadata: pair("l", "m") };
     Api::new(&settings).unwrap().begin(&settings, pending()).await.unwrap();
     let body = json(&server.got()[0]);
-    assert_eq!((&body["templateID"], &body["envVars"]["A"], &body["metadata"]["l"]), (&"mine".into(), &"1".into(), &"m".into()));
+    assert_eq!(
+        (&body["templateID"], &body["envVars"]["A"], &body["metadata"]["l"]),
+        (&"mine".into(), &"1".into(), &"m".into())
+    );
 }
 
 #[tokio::test]
@@ -88,7 +91,8 @@ async fn c61_a_limit_with_a_time_is_waited_for_and_one_without_is_told_at_once()
     assert!(start.elapsed() >= Duration::from_secs(1));
     assert_eq!(server.got().len(), 2);
 
-    let quota = self::server(vec![], refusal("429 Too Many Requests", r#"{"code":429,"message":"20 sandboxes"}"#)).await;
+    let quota =
+        self::server(vec![], refusal("429 Too Many Requests", r#"{"code":429,"message":"20 sandboxes"}"#)).await;
     let settings = test_settings(&quota.url);
     let error = Api::new(&settings).unwrap().begin(&settings, pending()).await.unwrap_err();
     assert_eq!(error, OwnerError::RateLimited { message: "20 sandboxes".into(), retry_after: None });
@@ -155,7 +159,8 @@ async fn only_a_running_sandbox_is_prolonged() {
     let paused = server(vec![], refusal("200 OK", r#"{"sandboxID":"i1","state":"paused"}"#)).await;
     Api::new(&test_settings(&paused.url)).unwrap().extend("i1", 60).await.unwrap();
     assert_eq!(paused.got().len(), 1, "waking a paused sandbox was nobody's wish");
-    let running = server(vec![refusal("200 OK", r#"{"sandboxID":"i1","state":"running"}"#)], refusal("200 OK", "{}")).await;
+    let running =
+        server(vec![refusal("200 OK", r#"{"sandboxID":"i1","state":"running"}"#)], refusal("200 OK", "{}")).await;
     Api::new(&test_settings(&running.url)).unwrap().extend("i1", 60).await.unwrap();
     assert_eq!(json(&running.got()[1]), serde_json::json!({ "timeout": 60 }));
 }

@@ -134,7 +134,9 @@ async fn run(envd: &Envd, start: Start) -> Result<(i32, String), Error> {
         match output.next().await? {
             Some(Event::Stderr(bytes)) if stderr.len() < MAX_STDERR => stderr.extend_from_slice(&bytes),
             Some(Event::Stdout(_) | Event::Stderr(_)) => {}
-            Some(Event::Ended(ended)) => return Ok((ended.exit_code, String::from_utf8_lossy(&stderr).trim().to_owned())),
+            Some(Event::Ended(ended)) => {
+                return Ok((ended.exit_code, String::from_utf8_lossy(&stderr).trim().to_owned()));
+            }
             None => return Err(Error::Protocol("the process has no end".into())),
         }
     }

@@ -14,7 +14,9 @@ async fn server(run: impl Fn(&Got) -> Vec<u8> + Send + Sync + 'static) -> TestSe
     let created = r#"{"sandboxID":"inew","envdVersion":"0.6.13","envdAccessToken":"ea-1"}"#;
     TestServer::start(move |got| match got.line.split(' ').next() {
         _ if got.line.contains("/process.Process/Start") => run(got),
-        Some("POST") if got.line.contains("/sandboxes") => answer("201 Created", "application/json", created.as_bytes()),
+        Some("POST") if got.line.contains("/sandboxes") => {
+            answer("201 Created", "application/json", created.as_bytes())
+        }
         Some("DELETE") => answer("204 No Content", "application/json", b""),
         _ => answer("400 Bad Request", "text/plain", b"no sandbox named"),
     })

@@ -1,18 +1,13 @@
 //! The control plane's answers, read.
 
-use http::StatusCode;
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::error::OwnerError;
 use crate::envd::{Reply, Secret};
 
 /// `error_code`s that mean: no node took the sandbox.
-const PLACEMENT: [&str; 4] = [
-    NO_CAPACITY,
-    "sandbox_placement_timeout",
-    "sandbox_no_compatible_node",
-    "sandbox_create_failed",
-];
+const PLACEMENT: [&str; 4] =
+    [NO_CAPACITY, "sandbox_placement_timeout", "sandbox_no_compatible_node", "sandbox_create_failed"];
 /// The placement failure of which the control plane says that nothing was started anywhere.
 pub(super) const NO_CAPACITY: &str = "sandbox_capacity_unavailable";
 
@@ -118,6 +113,8 @@ mod tests {
 
     use std::time::Duration;
 
+    use http::StatusCode;
+
     use super::*;
 
     fn reply(status: u16, body: &str) -> Reply {
@@ -163,7 +160,8 @@ mod tests {
         let bad = reply(201, r#"{"sandboxID":7,"envdAccessToken":"ea-secret"}"#);
         let text = created(&bad).unwrap_err().to_string();
         assert!(!text.contains("ea-secret"), "{text}");
-        let good = created(&reply(201, r#"{"sandboxID":"i","envdVersion":"1","envdAccessToken":"ea-secret"}"#)).unwrap();
+        let good =
+            created(&reply(201, r#"{"sandboxID":"i","envdVersion":"1","envdAccessToken":"ea-secret"}"#)).unwrap();
         assert!(!format!("{good:?}").contains("ea-secret"));
         assert_eq!(good.access_token.unwrap().expose(), "ea-secret");
     }
