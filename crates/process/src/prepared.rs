@@ -82,7 +82,7 @@ impl Prepared {
         }
         let error = io::Error::last_os_error();
         drop(signals);
-        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).filter(|pid| pid.as_raw_pid() > 0).ok_or(error)?;
+        let pid = i32::try_from(pid).ok().filter(|&pid| pid > 0).and_then(Pid::from_raw).ok_or(error)?;
         // SAFETY: the kernel has just made this descriptor for us.
         let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
         Ok(Self { pid, pidfd: pidfd.into(), control: ours })

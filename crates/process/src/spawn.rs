@@ -131,7 +131,7 @@ fn clone_sharing_memory(job: &mut Job) -> io::Result<Started> {
     let pid = unsafe { libc::clone(run, top, flags, (job as *mut Job).cast(), &raw mut pidfd) };
     let error = io::Error::last_os_error();
     drop(signals);
-    let Some(pid) = Pid::from_raw(pid).filter(|pid| pid.as_raw_pid() > 0) else { return Err(error) };
+    let Some(pid) = Some(pid).filter(|&pid| pid > 0).and_then(Pid::from_raw) else { return Err(error) };
     // SAFETY: the kernel has just made this descriptor for us.
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
     Ok(Started { pid, pidfd: pidfd.into() })

@@ -131,3 +131,26 @@ fn a_failed_start_leaves_no_child_behind() {
         .filter(|&pid| crate::procfs::stat(pid).is_ok_and(|stat| stat.state == b'Z' && stat.name == b"no-such-clone"));
     assert_eq!(zombies.count(), 0);
 }
+
+#[test]
+fn without_a_free_descriptor_both_ways_fail_as_a_fact() {
+    const TEST: &str = "spawn::tests::without_a_free_descriptor_both_ways_fail_as_a_fact";
+    // The limit is this whole process', so it must be alone.
+    if !crate::testing::in_own_pid_namespace(TEST) {
+        return;
+    }
+    let image = crate::testing::image(&["/bin/true"], &environment(), None);
+    let null = crate::stdio::null().unwrap();
+    let before = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let used = u64::try_from(null.as_raw_fd()).unwrap() + 1;
+    let limit = |current| rustix::process::Rlimit { current: Some(current), ..before };
+    let set = |current| rustix::process::setrlimit(rustix::process::Resource::Nofile, limit(current)).unwrap();
+    use std::os::fd::AsFd;
+    set(used);
+    let error = spawn(image, [null.as_fd(); 3], false, &Settings::default()).unwrap_err();
+    assert_eq!(error.errno(), libc::EMFILE);
+    // Room for the control sockets, none for the pidfd.
+    set(used + 2);
+    let error = crate::prepared::Prepared::fork(&Settings::default()).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(libc::EMFILE));
+}

@@ -5,9 +5,10 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use bytes::Bytes;
-use protocol::Message;
 use protocol::handshake::{Hello, Refusal};
 use protocol::link::{read_hello, ready_message, refusal_message};
+use protocol::{Message, Time};
+use rustix::io::Errno;
 use rustix::net::SocketFlags;
 
 use crate::connection::{Connection, Read};
@@ -19,6 +20,8 @@ use crate::worker::Worker;
 const MOST_GUESTS: usize = 64;
 /// How long a connection may take to say hello.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long the door is not looked at when there are no descriptors for guests.
+const AWAY: Duration = Duration::from_millis(200);
 /// Reads from one host in a row, before others have their turn.
 const READS: usize = 8;
 
@@ -30,6 +33,7 @@ pub struct Door {
     connections: HashMap<u32, Connection>,
     environments: HashMap<u32, OwnedFd>,
     attached: Option<u32>,
+    away_until: Option<Time>,
     count: u32,
     scratch: Vec<u8>,
 }
@@ -45,6 +49,7 @@ impl Door {
             connections: HashMap::new(),
             environments: HashMap::new(),
             attached: None,
+            away_until: None,
             count: 0,
             scratch: Vec::new(),
         })
@@ -53,6 +58,11 @@ impl Door {
     /// Lets nobody in any more.
     pub fn shut(&self, poller: &Poller) {
         poller.remove(&self.listener);
+    }
+
+    /// When it is to be looked at again.
+    pub fn wakes(&self) -> Option<Time> {
+        self.away_until
     }
 
     /// The connection to the host.
@@ -81,7 +91,13 @@ impl Worker {
     /// Joiners connect.
     pub fn on_door(&mut self) {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        while let Ok(joiner) = rustix::net::accept_with(&self.door.listener, flags) {
+        loop {
+            let joiner = match rustix::net::accept_with(&self.door.listener, flags) {
+                Ok(joiner) => joiner,
+                Err(Errno::AGAIN | Errno::CONNABORTED | Errno::INTR) => return,
+                // No descriptor left. The door stays readable: look away, or this would be all that is done.
+                Err(_) => return self.look_away(),
+            };
             let guests = self.door.joiners.len() + self.door.connections.len();
             if guests >= MOST_GUESTS || !socket::is_same_user(&joiner) {
                 continue;
@@ -91,6 +107,19 @@ impl Worker {
             if self.poller.add(&joiner, Token::Joiner(number), Interest::Readable).is_ok() {
                 self.door.joiners.insert(number, joiner);
             }
+        }
+    }
+
+    fn look_away(&mut self) {
+        self.door.shut(&self.poller);
+        self.door.away_until = Some(self.now + AWAY);
+    }
+
+    /// Looks at the door again after a while.
+    pub fn look_at_door(&mut self) {
+        if self.ending.is_none() && self.door.away_until.is_some_and(|until| until <= self.now) {
+            self.door.away_until = None;
+            let _ = self.poller.add(&self.door.listener, Token::Door, Interest::Readable);
         }
     }
 

@@ -89,7 +89,8 @@ impl Worker {
         {
             let (left, denied) = self.kill_escapees();
             if left == denied.len() || now.since(since) >= ESCAPEES {
-                ending.survivors.extend(denied);
+                let known: HashSet<u32> = ending.survivors.iter().map(|survivor| survivor.pid).collect();
+                ending.survivors.extend(denied.into_iter().filter(|survivor| !known.contains(&survivor.pid)));
                 let survivors = ending.survivors.clone();
                 self.link.send(0, &FromSupervisor::Ended { survivors });
                 self.again = true;

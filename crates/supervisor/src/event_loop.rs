@@ -77,6 +77,7 @@ impl Worker {
         self.climb_ladders();
         self.look_for_leavers();
         self.dismiss_silent_guests();
+        self.look_at_door();
         let limit = self.orphan_limit();
         if self.silence.advance(self.now, self.door.is_attached(), limit) {
             self.shut_down();
@@ -152,7 +153,14 @@ impl Worker {
         let silence = (!self.door.is_attached()).then(|| self.silence.wakes(self.orphan_limit())).flatten();
         let shrink = (self.budget.spent() > 0).then_some(self.shrink_at);
         let pool = self.ending.is_none().then(|| self.pool.wakes()).flatten();
-        let others = [self.link.poll_timeout(), silence, shrink, pool, self.ending.as_ref().and_then(|e| e.wakes())];
+        let others = [
+            self.link.poll_timeout(),
+            self.door.wakes(),
+            silence,
+            shrink,
+            pool,
+            self.ending.as_ref().and_then(|e| e.wakes()),
+        ];
         let next: Option<Time> = others.into_iter().flatten().chain(ladders).chain(outputs).chain(members).min();
         next.map(|next| next.since(clock::now()))
     }

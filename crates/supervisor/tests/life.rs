@@ -223,3 +223,82 @@ fn a_program_s_descriptors_do_not_depend_on_what_else_runs() {
         host.finish(id);
     }
 }
+
+/// How often a process went to sleep so far, and the processor time that it used, in ticks.
+fn activity(pid: u32) -> (u64, u64) {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<u64> =
+        stat.rsplit(") ").next().unwrap().split(' ').map(|field| field.parse().unwrap_or(0)).collect();
+    (line.trim().parse().unwrap(), fields[11] + fields[12])
+}
+
+#[test]
+fn the_resident_sleeps_when_there_is_nothing_to_do() {
+    let mut host = Host::new("sleeps");
+    let running = host.run_piped(&["sleep", "60"]);
+    let unread = host.run_piped(&["yes"]);
+    let typed = host.run_in_terminal(&["sh", "-c", "stty raw -echo; exec sleep 60"]);
+    let stopped = host.run(&["bash", "-c", "sleep 60 >/dev/null 2>&1 & exit 0"]);
+    host.paused.insert(protocol::StreamId { command: unread, channel: protocol::Channel::Stdout });
+    for id in [running, unread, typed, stopped] {
+        host.started(id);
+    }
+    host.write(typed, &vec![b'x'; 4 << 20]);
+    host.write(running, &vec![b'x'; 4 << 20]);
+    host.pump_for(Duration::from_secs(2));
+    let (_, worker) = resident(&host);
+    let before = activity(worker);
+    host.pump_for(Duration::from_secs(3));
+    let after = activity(worker);
+    assert!(after.0 - before.0 <= 20 && after.1 - before.1 <= 3, "{before:?} to {after:?}");
+    for id in [running, unread, typed, stopped] {
+        host.terminate(id);
+    }
+    host.send(unread, &ToSupervisor::CloseOutput(protocol::control::OutputChannel::Stdout));
+    for id in [running, unread, typed, stopped] {
+        host.finish(id);
+    }
+}
+
+#[test]
+fn without_descriptors_a_command_is_refused_alone_and_the_next_may_run() {
+    let root = host::scratch("descriptors-out");
+    let mut host = Host::session(&root, Settings::default(), true);
+    host.connect(Line::open_with(&["prlimit", "--nofile=100:100", "--"], &root));
+    let ids: Vec<u32> = (0..60).map(|_| host.run_piped(&["sleep", "60"])).collect();
+    host.until("all answers", |host| {
+        ids.iter().all(|id| host.commands[id].pid.is_some() || host.commands[id].failure.is_some())
+    });
+    let refused = ids.iter().filter(|id| host.commands[id].failure.is_some()).count();
+    assert!((1..60).contains(&refused), "{refused} refused");
+    for id in &ids {
+        if let Some(failure) = &host.commands[id].failure {
+            assert_eq!(failure.errno, libc::EMFILE);
+        } else {
+            host.terminate(*id);
+        }
+    }
+    for id in ids {
+        host.finish(id);
+    }
+    assert_eq!(host.output(&["sh", "-c", "ulimit -n"]).1, "100\n");
+    host.shut_down();
+}
+
+#[test]
+fn c24_a_copy_of_the_sandbox_ends_the_supervisor_that_was_woken_in_it() {
+    let mut host = Host::new("copy");
+    let root = host.root.clone();
+    let id = host.run_with(&["sleep", "6104"], |start| start.grace_ms = 200);
+    host.started(id);
+    let mut other = Host::session_in(&root, "another box");
+    other.connect(Line::open(&root));
+    other.until("the refusal", |other| other.refused);
+    host.until("the end of the original", |host| host.line.is_none());
+    wait_for("the end of what it ran", || processes_with("sleep 6104").is_empty());
+    let mut fresh = Host::session_in(&root, "another box");
+    fresh.connect(Line::open(&root));
+    assert_eq!(fresh.output(&["echo", "hi"]).1, "hi\n");
+}

@@ -172,6 +172,16 @@ impl Host {
         }
     }
 
+    /// A session that means another sandbox.
+    pub fn session_in(root: &Path, sandbox: &str) -> Self {
+        let mut session = Self::session(root, Settings::default(), false);
+        let keys = Keys::from_random([8; 32]);
+        let settings = Settings::default();
+        let config = HostConfig { token: [5; 32], sandbox: sandbox.into(), settings, keys, fresh: true };
+        session.link = Link::host(config, Time(1));
+        session
+    }
+
     /// A session of somebody else.
     pub fn session_with_token(root: &Path, token: [u8; 32]) -> Self {
         let mut session = Self::session(root, Settings::default(), false);
