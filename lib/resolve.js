@@ -2,6 +2,7 @@
  * `resolveExecutable`: which file a name means in the sandbox.
  * @module dsh-subprocess-native/lib/resolve
  */
+import { posix } from 'node:path'
 import { toError } from './errors.js'
 import { answered } from './native.js'
 
@@ -29,7 +30,8 @@ export function requireCommand(command) {
 export async function resolveIn(native, sandboxId, command, { path, cwd, signal }) {
   const answer = await answered(native.resolve(sandboxId, command, path, cwd), signal)
   if (answer.error !== null) throw toError({ ...answer.error, message: `subprocess-e2b: ${answer.error.message}` })
-  return answer.path
+  // A relative entry of the path gives a path with dots in it.
+  return command.startsWith('/') ? answer.path : posix.resolve(cwd, answer.path)
 }
 
 /**
