@@ -48,11 +48,13 @@ export class TerminalHandle {
    * @param {object} native a NativeHandle that is not started yet
    * @param {object} spec
    * @param {() => void} onOver called when its outcome and the end of its tree are known
+   * @param {string} [provider] who speaks in its errors
    */
-  constructor(native, spec, onOver) {
+  constructor(native, spec, onOver, provider = 'subprocess-e2b') {
     this.native = native
     this.spec = spec
     this.onOver = onOver
+    this.provider = provider
     this.output = new OutputStream(native, 0)
     this.operations = new Set()
     this.writes = []
@@ -105,9 +107,9 @@ export class TerminalHandle {
    */
   async signalForeground(signal) {
     this.requireOpen()
-    if (!SIGNALS.has(signal)) throw new TypeError(`subprocess-e2b: a terminal takes no signal ${String(signal)}`)
+    if (!SIGNALS.has(signal)) throw new TypeError(`${this.provider}: a terminal takes no signal ${String(signal)}`)
     const { pid } = this
-    const nobody = () => new Error(`subprocess-e2b: cannot resolve foreground process group for terminal ${pid}`)
+    const nobody = () => new Error(`${this.provider}: cannot resolve foreground process group for terminal ${pid}`)
     if (this.native.outcome() !== null) throw nobody()
     const { error, group } = await this.operation(answered(this.native.signalForeground(signal)))
     if (error?.code === 'ERR_TERMINAL_FOREGROUND') throw nobody()
@@ -122,7 +124,7 @@ export class TerminalHandle {
    */
   resize(rows, cols) {
     for (const size of [rows, cols]) {
-      if (!Number.isInteger(size) || size < 1 || size > 0xffff) throw new RangeError('subprocess-e2b: a terminal has 1 to 65535 rows and columns')
+      if (!Number.isInteger(size) || size < 1 || size > 0xffff) throw new RangeError(`${this.provider}: a terminal has 1 to 65535 rows and columns`)
     }
     this.native.resize(rows, cols)
   }
@@ -166,14 +168,14 @@ export class TerminalHandle {
   }
 
   requireOpen() {
-    if (this.terminating) throw new Error('subprocess-e2b: terminal is terminating')
+    if (this.terminating) throw new Error(`${this.provider}: terminal is terminating`)
   }
 
   /** An operation that `terminate` calls off. */
   async operation(promise) {
     let abort
     const aborted = new Promise((_, reject) => {
-      abort = () => reject(new Error('subprocess-e2b: terminal is terminating'))
+      abort = () => reject(new Error(`${this.provider}: terminal is terminating`))
     })
     this.operations.add(abort)
     try {
@@ -222,7 +224,7 @@ export class TerminalHandle {
     if (error === null) {
       this.resolveDone({ exitCode, signal })
       // Called off before it began, if it did not.
-      this.rejectStarted(new Error('subprocess-e2b: terminal was terminated before it started'))
+      this.rejectStarted(new Error(`${this.provider}: terminal was terminated before it started`))
     } else {
       const failure = toError(error)
       this.rejectDone(failure)

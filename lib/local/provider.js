@@ -10,6 +10,7 @@ import { disposeAll } from './dispose.js'
 import { LocalHandle, localOutput } from './handle.js'
 import { requirePlatform } from './platform.js'
 import { resolveHere } from './resolve.js'
+import { openTerminal } from './terminal.js'
 
 requirePlatform(process.platform)
 
@@ -27,7 +28,6 @@ export class LocalSubprocessRuntime {
     this.internals = {}
     this.live = new Set()
     this.terminals = new Set()
-    this.setups = new Set()
     ctx.reflect.provide('subprocess', this)
     this.native = new NativeLocal(waker)
     ctx.effect(() => own(this), 'local subprocess teardown')
@@ -70,6 +70,16 @@ export class LocalSubprocessRuntime {
     this.live.add(handle)
     return handle
   }
+
+  /**
+   * Opens a terminal with a program in it.
+   * @param {object} spec
+   * @returns {Promise<import('../terminal.js').TerminalHandle>}
+   */
+  async spawnTerminal(spec) {
+    if (this.disposing) throw new Error('subprocess-local: service is disposing')
+    return openTerminal(this, spec)
+  }
 }
 
 /** What the service holds of the process itself, until its end. */
@@ -80,8 +90,6 @@ function own(service) {
   return async () => {
     try {
       service.disposing = true
-      for (const setup of service.setups) setup.abort(new Error('subprocess-local: service is disposing'))
-      await Promise.all([...service.setups].map(setup => setup.ended))
       await disposeAll(service)
     } finally {
       process.off('exit', onExit)

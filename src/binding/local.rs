@@ -19,6 +19,7 @@ use crate::{
         ambient,
         living::Living,
         start::{self, Output, Place, Program, Stdio},
+        terminal,
     },
     session::{command::Command, output::Mode, wake::Wakes},
 };
@@ -53,6 +54,25 @@ pub struct LocalSpec {
     pub spill_directory: Option<String>,
     /// Directory of temporary files.
     pub temporary: String,
+}
+
+/// A program in a terminal.
+#[napi(object, object_to_js = false, use_nullable = true)]
+pub struct LocalTerminalSpec {
+    /// Program and arguments.
+    pub argv: Vec<String>,
+    /// Working directory.
+    pub cwd: String,
+    /// The harness' environment as `NAME=value`; `null` is this process' own, to be read here.
+    pub ambient: Option<Vec<String>>,
+    /// Changes to it, in order.
+    pub env: Vec<Variable>,
+    /// Milliseconds.
+    pub grace_ms: f64,
+    /// Its rows.
+    pub rows: u16,
+    /// Its columns.
+    pub cols: u16,
 }
 
 #[napi]
@@ -90,6 +110,27 @@ impl NativeLocal {
                     grace: grace(spec.grace_ms),
                 };
                 start::start(&runtime, &self.living, &command, &program, &stdio);
+            }
+            Err(failure) => start::fail(&command, failure),
+        }
+        Ok(NativeHandle::new(command, Arc::clone(&self.wakes), None))
+    }
+
+    /// Opens a terminal; its process id is known when this returns, or -1 when the start failed.
+    #[napi(catch_unwind)]
+    pub fn spawn_terminal(&self, spec: LocalTerminalSpec) -> Result<NativeHandle> {
+        let runtime = runtime::handle()?;
+        let name = spec.argv.first().cloned().unwrap_or_default();
+        let command = Command::new(Arc::clone(&self.wakes), name, true, [Some(Mode::Raw), None], None);
+        match environment(spec.ambient.as_deref(), spec.env) {
+            Ok(environment) => {
+                let program = Program {
+                    argv: bytes(spec.argv),
+                    cwd: Some(spec.cwd.into_bytes()),
+                    environment,
+                    grace: grace(spec.grace_ms),
+                };
+                terminal::open(&runtime, &self.living, &command, &program, spec.rows, spec.cols);
             }
             Err(failure) => start::fail(&command, failure),
         }

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use process::terminate::Denied;
+use process::terminate::{Denied, LeadersGroup};
 use protocol::control::Survivor;
 use tokio::time;
 
@@ -18,6 +18,9 @@ use crate::session::{command::Tree as Known, failure::Failure};
 /// After a SIGKILL, how soon somebody new is looked for, and how rarely at last.
 const SOON: Duration = Duration::from_millis(20);
 const SELDOM: Duration = Duration::from_millis(500);
+
+/// The first rung; SIGCONT so that stopped members can act on it.
+const ASK: &[i32] = &[libc::SIGTERM, libc::SIGCONT];
 
 /// The ladder of one session. At most one is being climbed.
 #[derive(Debug)]
@@ -33,35 +36,63 @@ impl Ladder {
         Arc::new(Self { tree, grace, climbing: AtomicBool::new(false) })
     }
 
-    /// Begins, unless that has happened and not failed. Returns at once; the first signal is sent before that.
+    /// Begins, unless that has happened and not failed. Returns at once; a session without a terminal has its first signal then.
     pub fn begin(self: &Arc<Self>) {
         if self.tree.is_gone() || self.climbing.swap(true, Ordering::AcqRel) {
             return;
         }
         let this = Arc::clone(self);
-        let asked = self.tree.leader.signal_group(&[libc::SIGTERM, libc::SIGCONT]);
+        let asked = self.tree.session().terminal.is_none().then(|| self.tree.leader().signal_group(ASK));
         tokio::spawn(async move {
-            if let Some(group) = asked {
-                let _ = passes::ask(this.tree.leader.pid(), group).await;
-                if time::timeout(this.grace, this.tree.gone()).await.is_err() {
-                    this.kill().await;
-                }
-            }
+            this.climb(asked).await;
             this.climbing.store(false, Ordering::Release);
         });
     }
 
+    async fn climb(&self, asked: Option<Option<LeadersGroup>>) {
+        let group = match asked {
+            Some(group) => group,
+            None => self.ask_terminal().await,
+        };
+        let Some(group) = group else { return };
+        // Who can't be reached is seen at the next rung.
+        let _ = passes::ask(self.tree.leader().pid(), group).await;
+        if time::timeout(self.grace, self.tree.gone()).await.is_err() {
+            self.kill().await;
+        }
+    }
+
+    /// Descendants that left the session are looked for before their parents end.
+    async fn ask_terminal(&self) -> Option<LeadersGroup> {
+        self.look().await;
+        if let Some(terminal) = &self.tree.session().terminal {
+            terminal.kin.signal(ASK);
+        }
+        self.tree.leader().signal_group(ASK)
+    }
+
+    async fn look(&self) {
+        if self.tree.session().terminal.is_some() {
+            let session = Arc::clone(self.tree.session());
+            let _ = tokio::task::spawn_blocking(move || session.look()).await;
+        }
+    }
+
     /// Kills until nobody is left, or only who is not ours to kill.
     async fn kill(&self) {
-        let leader = &self.tree.leader;
+        let leader = self.tree.leader();
         let mut pause = SOON;
-        while let Some(group) = leader.signal_group(&[libc::SIGKILL]) {
-            match passes::kill(leader.pid(), group).await {
-                Ok(met) if !met.denied.is_empty() && met.denied.len() >= met.living => {
-                    let survivors = met.denied.iter().map(survivor).collect();
-                    return self.tree.command.set_tree(Known::Stuck(Failure::Survived(survivors)));
-                }
-                _ => {}
+        loop {
+            self.look().await;
+            let Some(group) = leader.signal_group(&[libc::SIGKILL]) else { return };
+            let mut met = passes::kill(leader.pid(), group).await.unwrap_or_default();
+            if let Some(terminal) = &self.tree.session().terminal {
+                met.denied.extend(terminal.kin.signal(&[libc::SIGKILL]));
+                met.living += terminal.kin.living();
+            }
+            if !met.denied.is_empty() && met.denied.len() >= met.living {
+                let survivors = met.denied.iter().map(survivor).collect();
+                return self.tree.command.set_tree(Known::Stuck(Failure::Survived(survivors)));
             }
             if time::timeout(pause, self.tree.gone()).await.is_ok() {
                 return;

@@ -57,6 +57,12 @@ impl Leader {
         }
     }
 
+    /// Does something that needs its number to be its own; `None` once it was reaped.
+    pub fn while_kept<T>(&self, act: impl FnOnce(Pid) -> T) -> Option<T> {
+        let state = self.lock();
+        (*state == State::Kept).then(|| act(self.pid))
+    }
+
     /// Takes its end, if it has ended.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::{os::fd::OwnedFd, sync::Arc, time::Duration};
 use process::exit::Exit;
 use tokio::{io::Interest, task::JoinHandle, time};
 
-use super::{flow::Flow, tree::Tree, watched::watch};
+use super::{flow::Flow, ladder::Ladder, tree::Tree, watched::watch};
 use crate::session::{command::Outcome, failure::Failure, signal};
 
 /// How often an end is asked for that no event will tell.
@@ -39,6 +39,8 @@ pub enum Held {
 pub struct Life {
     /// Its session.
     pub tree: Arc<Tree>,
+    /// Ends the session.
+    pub ladder: Arc<Ladder>,
     /// Readable once the leader has ended.
     pub ended: OwnedFd,
     /// Its outputs.
@@ -52,11 +54,19 @@ impl Life {
     pub async fn run(self) {
         let outcome = self.outcome().await;
         let tree = Arc::clone(&self.tree);
+        let terminal = tree.session().terminal.clone();
+        if terminal.is_some() {
+            // Who is left in a terminal without its program is ended (C72).
+            self.ladder.begin();
+        }
         tokio::join!(self.settle(outcome), tree.watch());
+        if let Some(terminal) = terminal {
+            terminal.close();
+        }
     }
 
     async fn outcome(&self) -> Result<Outcome, Failure> {
-        let leader = &self.tree.leader;
+        let leader = self.tree.leader();
         let reaped = match self.ended.try_clone().and_then(|ended| watch(ended, Interest::READABLE)) {
             Ok(ended) => {
                 let _ = ended.readable().await;
@@ -74,7 +84,7 @@ impl Life {
     /// Without an event (there are too many of them): asks.
     async fn asked(&self) -> Result<Outcome, Failure> {
         loop {
-            match self.tree.leader.reap() {
+            match self.tree.leader().reap() {
                 Ok(Some(exit)) => return Ok(outcome(exit)),
                 Ok(None) => time::sleep(UNTOLD).await,
                 Err(_) => return Err(self.untold()),
@@ -83,7 +93,7 @@ impl Life {
     }
 
     fn untold(&self) -> Failure {
-        Failure::Untold(self.tree.leader.pid().as_raw_pid().cast_unsigned())
+        Failure::Untold(self.tree.leader().pid().as_raw_pid().cast_unsigned())
     }
 
     /// Tells how it ended, once its outputs have ended or were held for the grace (C22).

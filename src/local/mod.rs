@@ -10,7 +10,9 @@
 //! `docs/local.md` says what holds and why.
 
 pub mod ambient;
+mod attend;
 mod flow;
+mod kin;
 mod ladder;
 mod leader;
 mod life;
@@ -19,6 +21,7 @@ mod passes;
 mod reader;
 mod spill;
 pub mod start;
+pub mod terminal;
 mod tree;
 mod watched;
 mod wishes;

@@ -9,25 +9,18 @@ use std::{
 
 use process::{Pid, Stage, environment::Environment, image::ExecImage, pidfd::PidFd, pipe, spawn::SpawnError, stdio};
 use protocol::control::{OutputChannel, StartFailure, StartStage};
-use tokio::{
-    runtime::Handle,
-    sync::{Notify, mpsc},
-};
+use tokio::runtime::Handle;
 
 pub use super::spill::Place;
 use super::{
+    attend::{Streams, attend},
     flow::Flow,
-    ladder::Ladder,
-    leader::Leader,
-    life::{Held, Life, Reading},
+    life::{Held, Reading},
     living::Living,
     reader::{Reader, Sink},
     spill::Spill,
-    tree::Tree,
-    wishes::Wishes,
-    writer::Writer,
 };
-use crate::session::{command::Command, failure::Failure, op::Op, output::Mode, pool::Pool};
+use crate::session::{command::Command, failure::Failure, output::Mode};
 
 /// A program and what it gets.
 pub struct Program {
@@ -166,44 +159,8 @@ fn follow(
         command,
         grace,
         (pid, pidfd),
-        Streams { flows, readings, input: input.map(|(ours, _)| ours), terminal: false },
+        Streams { flows, readings, input: input.map(|(ours, _)| ours), terminal: None },
     );
-}
-
-/// A started program's streams.
-pub struct Streams {
-    /// Its outputs' flows.
-    pub flows: [Option<Arc<Flow>>; 2],
-    /// Its outputs.
-    pub readings: Vec<Reading>,
-    /// Its input.
-    pub input: Option<OwnedFd>,
-    /// Whether they are a terminal's.
-    pub terminal: bool,
-}
-
-/// Lets the tasks of a started program run.
-pub fn attend(
-    runtime: &Handle,
-    living: &Arc<Living>,
-    command: &Arc<Command>,
-    grace: Duration,
-    (pid, pidfd): (Pid, PidFd),
-    streams: Streams,
-) {
-    let (ops, wishes) = mpsc::unbounded_channel::<Op>();
-    let tree = Arc::new(Tree::new(Arc::clone(command), Arc::new(Leader::new(pid)), Arc::clone(living)));
-    let ladder = Ladder::new(Arc::clone(&tree), grace);
-    // Prepared processes are a supervisor's.
-    command.bind(0, ops, &Arc::new(Pool::default()));
-    command.started(pid.as_raw_pid().cast_unsigned(), [None, None]);
-    let changed = Arc::new(Notify::new());
-    if let Some(input) = streams.input {
-        let writer = Writer { command: Arc::clone(command), changed: Arc::clone(&changed), terminal: streams.terminal };
-        runtime.spawn(writer.run(input));
-    }
-    runtime.spawn(Wishes { ladder, flows: streams.flows, input: changed }.run(wishes));
-    runtime.spawn(Life { tree, ended: pidfd.into_owned(), outputs: streams.readings, grace }.run());
 }
 
 fn sink(mode: Mode, channel: OutputChannel, place: &Place) -> Sink {

@@ -3,9 +3,19 @@
 use std::{sync::Arc, time::Duration};
 
 use process::{Pid, number, procfs, session::Member};
-use tokio::{io::Interest, sync::watch, time};
+use tokio::{
+    io::Interest,
+    sync::{Notify, watch as value},
+    time,
+};
 
-use super::{leader::Leader, living::Living, passes, watched::watch};
+use super::{
+    leader::Leader,
+    living::{Living, Session},
+    passes,
+    terminal::Far,
+    watched::watch,
+};
 use crate::session::command::{Command, Tree as Known};
 
 /// How soon a session is looked at again of which no member is held, and how rarely at last.
@@ -17,17 +27,35 @@ const SELDOM: Duration = Duration::from_millis(500);
 pub struct Tree {
     /// Whose it is.
     pub command: Arc<Command>,
-    /// Its leader.
-    pub leader: Arc<Leader>,
+    session: Arc<Session>,
+    /// Told when the input is closed, if there is one.
+    writing: Option<Arc<Notify>>,
     living: Arc<Living>,
-    gone: watch::Sender<bool>,
+    gone: value::Sender<bool>,
 }
 
 impl Tree {
     /// A session that has just begun.
-    pub fn new(command: Arc<Command>, leader: Arc<Leader>, living: Arc<Living>) -> Self {
-        living.add(&leader);
-        Self { command, leader, living, gone: watch::Sender::new(false) }
+    pub fn new(
+        command: Arc<Command>,
+        leader: Leader,
+        terminal: Option<Arc<Far>>,
+        writing: Option<Arc<Notify>>,
+        living: Arc<Living>,
+    ) -> Self {
+        let session = Arc::new(Session { leader, terminal });
+        living.add(&session);
+        Self { command, session, writing, living, gone: value::Sender::new(false) }
+    }
+
+    /// Whom signals go to.
+    pub fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+
+    /// The session's leader.
+    pub fn leader(&self) -> &Leader {
+        &self.session.leader
     }
 
     /// Whether nobody of it lives any more.
@@ -43,10 +71,9 @@ impl Tree {
 
     /// Follows it from the leader's end to its own (C31).
     pub async fn watch(&self) {
-        let session = self.leader.pid();
+        let session = self.leader().pid();
         while number::is_taken(session) {
             match passes::look(session).await {
-                Ok(members) if members.is_empty() => break,
                 Ok(mut members) => match members.pop() {
                     Some(member) => outlive(session, member).await,
                     None => break,
@@ -54,15 +81,25 @@ impl Tree {
                 Err(_) => time::sleep(SELDOM).await,
             }
         }
+        if let Some(terminal) = &self.session.terminal {
+            let mut pause = SOON;
+            while terminal.kin.living() > 0 {
+                time::sleep(pause).await;
+                pause = (pause * 2).min(SELDOM);
+            }
+        }
         self.end();
     }
 
     /// Nobody of it lives any more: from now on nothing is signalled.
-    pub fn end(&self) {
-        self.leader.set_gone();
-        self.living.remove(&self.leader);
+    fn end(&self) {
+        self.leader().set_gone();
+        self.living.remove(&self.session);
         self.gone.send_replace(true);
         self.command.close_input();
+        if let Some(writing) = &self.writing {
+            writing.notify_one();
+        }
         self.command.set_tree(Known::Gone);
     }
 }

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use protocol::control::OutputChannel;
 use tokio::sync::{Notify, mpsc::UnboundedReceiver};
 
-use super::{flow::Flow, ladder::Ladder};
-use crate::session::op::Op;
+use super::{flow::Flow, ladder::Ladder, living::Session, terminal::Far};
+use crate::session::{failure::Failure, op::Op, request::Request};
 
 /// Whom wishes go to.
 pub struct Wishes {
     /// Ends the tree.
     pub ladder: Arc<Ladder>,
+    /// Whom signals go to.
+    pub session: Arc<Session>,
     /// Standard output's and standard error's readers.
     pub flows: [Option<Arc<Flow>>; 2],
     /// The input's writer.
@@ -27,10 +29,32 @@ impl Wishes {
                 Op::Input(_) => self.input.notify_one(),
                 Op::Consumed(_, channel, bytes) => self.flow(channel, |flow| flow.consumed(bytes)),
                 Op::CloseOutput(_, channel) => self.flow(channel, Flow::close),
+                Op::Resize(_, rows, columns) => {
+                    if let Some(terminal) = &self.session.terminal {
+                        terminal.resize(rows, columns);
+                    }
+                }
+                Op::Inspect(_, request) => {
+                    self.ask(request, |terminal, session, request| terminal.inspect(&session.leader, request));
+                }
+                Op::Signal(_, request, signal) => {
+                    self.ask(request, move |terminal, session, request| {
+                        terminal.signal(&session.leader, signal, request)
+                    });
+                }
                 // The rest is for supervisors.
                 _ => {}
             }
         }
+    }
+
+    /// Lets a question be answered where it may block.
+    fn ask(&self, request: Arc<Request>, answer: impl FnOnce(&Far, &Session, &Request) + Send + 'static) {
+        let session = Arc::clone(&self.session);
+        tokio::task::spawn_blocking(move || match &session.terminal {
+            Some(terminal) => answer(terminal, &session, &request),
+            None => request.answer(Err(Failure::NoForeground)),
+        });
     }
 
     fn flow(&self, channel: OutputChannel, tell: impl FnOnce(&Flow)) {

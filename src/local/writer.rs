@@ -57,7 +57,16 @@ impl Writer {
 
     async fn write_all(&self, target: &AsyncFd<OwnedFd>, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            let mut ready = target.writable().await?;
+            let mut ready = tokio::select! {
+                ready = target.writable() => ready?,
+                () = self.changed.notified() => {
+                    // More to write comes later; nobody to write to ends this.
+                    if self.command.is_input_closed() {
+                        return Err(io::ErrorKind::BrokenPipe.into());
+                    }
+                    continue;
+                }
+            };
             match ready.try_io(|target| self.write_some(target.get_ref(), bytes)) {
                 Ok(written) => bytes = &bytes[written?..],
                 Err(_would_block) => {}

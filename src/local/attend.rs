@@ -1,0 +1,63 @@
+//! Following a program that was started: its tasks.
+
+use std::{os::fd::OwnedFd, sync::Arc, time::Duration};
+
+use process::{Pid, pidfd::PidFd};
+use tokio::{
+    runtime::Handle,
+    sync::{Notify, mpsc},
+};
+
+use super::{
+    flow::Flow,
+    ladder::Ladder,
+    leader::Leader,
+    life::{Life, Reading},
+    living::Living,
+    terminal::Far,
+    tree::Tree,
+    wishes::Wishes,
+    writer::Writer,
+};
+use crate::session::{command::Command, op::Op, pool::Pool};
+
+/// A started program's streams.
+pub struct Streams {
+    /// Its outputs' flows.
+    pub flows: [Option<Arc<Flow>>; 2],
+    /// Its outputs.
+    pub readings: Vec<Reading>,
+    /// Its input.
+    pub input: Option<OwnedFd>,
+    /// The terminal that they belong to.
+    pub terminal: Option<Arc<Far>>,
+}
+
+/// Lets the tasks of a started program run.
+pub fn attend(
+    runtime: &Handle,
+    living: &Arc<Living>,
+    command: &Arc<Command>,
+    grace: Duration,
+    (pid, pidfd): (Pid, PidFd),
+    streams: Streams,
+) {
+    let Streams { flows, readings, input, terminal } = streams;
+    let changed = Arc::new(Notify::new());
+    let writing = input.is_some().then(|| Arc::clone(&changed));
+    let leader = Leader::new(pid);
+    let is_terminal = terminal.is_some();
+    let tree = Arc::new(Tree::new(Arc::clone(command), leader, terminal, writing, Arc::clone(living)));
+    let ladder = Ladder::new(Arc::clone(&tree), grace);
+    let (ops, wishes) = mpsc::unbounded_channel::<Op>();
+    // Prepared processes are a supervisor's.
+    command.bind(0, ops, &Arc::new(Pool::default()));
+    command.started(pid.as_raw_pid().cast_unsigned(), [None, None]);
+    if let Some(input) = input {
+        let writer = Writer { command: Arc::clone(command), changed: Arc::clone(&changed), terminal: is_terminal };
+        runtime.spawn(writer.run(input));
+    }
+    let session = Arc::clone(tree.session());
+    runtime.spawn(Wishes { ladder: Arc::clone(&ladder), session, flows, input: changed }.run(wishes));
+    runtime.spawn(Life { tree, ladder, ended: pidfd.into_owned(), outputs: readings, grace }.run());
+}

@@ -1,0 +1,136 @@
+//! A program in a pseudo-terminal (C50–C57, C72).
+
+use std::{
+    io,
+    os::fd::AsFd as _,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use process::pty::{ForegroundError, Terminal};
+use protocol::control::{OutputChannel, StartFailure};
+use tokio::runtime::Handle;
+
+use super::{
+    attend::{Streams, attend},
+    flow::Flow,
+    kin::Kin,
+    leader::Leader,
+    life::{Held, Reading},
+    living::Living,
+    reader::{Reader, Sink},
+    start::{self, Program},
+};
+use crate::session::{
+    command::Command,
+    failure::Failure,
+    request::{Answer, Request},
+};
+
+/// Opens a terminal with `program` in it for `command`. What happens, a failed start included, `command` tells.
+pub fn open(
+    runtime: &Handle,
+    living: &Arc<Living>,
+    command: &Arc<Command>,
+    program: &Program,
+    rows: u16,
+    columns: u16,
+) {
+    if let Err(failure) = try_open(runtime, living, command, program, rows, columns) {
+        start::fail(command, failure);
+    }
+}
+
+fn try_open(
+    runtime: &Handle,
+    living: &Arc<Living>,
+    command: &Arc<Command>,
+    program: &Program,
+    rows: u16,
+    columns: u16,
+) -> Result<(), StartFailure> {
+    let (terminal, near) = Terminal::open(rows, columns).map_err(start::resources)?;
+    let copy = || terminal.as_fd().try_clone_to_owned().map_err(start::resources);
+    let (source, target) = (copy()?, copy()?);
+    let near = near.as_fd();
+    let started = start::exec(program, [near, near, near], true)?;
+    let flow = Arc::new(Flow::default());
+    let reader = Reader {
+        command: Arc::clone(command),
+        channel: OutputChannel::Stdout,
+        flow: Arc::clone(&flow),
+        sink: Sink::Queue,
+        terminal: true,
+    };
+    let reading = Reading { flow: Arc::clone(&flow), task: runtime.spawn(reader.run(source)), held: Held::CutAtOnce };
+    let streams = Streams {
+        flows: [Some(flow), None],
+        readings: vec![reading],
+        input: Some(target),
+        terminal: Some(Arc::new(Far::new(terminal))),
+    };
+    attend(runtime, living, command, program.grace, started, streams);
+    Ok(())
+}
+
+/// The far end of a terminal, as long as it is open, and who left its session.
+#[derive(Debug)]
+pub struct Far {
+    terminal: Mutex<Option<Terminal>>,
+    /// Descendants in other sessions.
+    pub kin: Kin,
+}
+
+impl Far {
+    fn new(terminal: Terminal) -> Self {
+        Self { terminal: Mutex::new(Some(terminal)), kin: Kin::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Terminal>> {
+        self.terminal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Everything is over: the descriptor goes.
+    pub fn close(&self) {
+        self.lock().take();
+    }
+
+    /// Gives it another size.
+    pub fn resize(&self, rows: u16, columns: u16) {
+        if let Some(terminal) = &*self.lock() {
+            // A terminal that is being hung up has no size any more.
+            let _ = terminal.resize(rows, columns);
+        }
+    }
+
+    /// Answers which group is in front and whether it waits for input. Blocks for a pass over `/proc`.
+    pub fn inspect(&self, leader: &Leader, request: &Request) {
+        let _ = self.look(leader);
+        let foreground = self.lock().as_ref().and_then(|terminal| Some((terminal.foreground()?, terminal.device())));
+        request.answer(Ok(Answer::Foreground(foreground.map(|(group, device)| {
+            (group.as_raw_pid().cast_unsigned(), process::waiting::input_waiting(leader.pid(), group, device))
+        }))));
+    }
+
+    /// Signals the group in front and answers its id. Blocks for a pass over `/proc`.
+    pub fn signal(&self, leader: &Leader, signal: u8, request: &Request) {
+        let _ = self.look(leader);
+        let sent = leader
+            .while_kept(|pid| self.lock().as_ref().map(|terminal| terminal.signal_foreground(pid, i32::from(signal))));
+        request.answer(match sent.flatten() {
+            Some(Ok(group)) => Ok(Answer::Group(group.as_raw_pid().cast_unsigned())),
+            None | Some(Err(ForegroundError::Unresolved)) => Err(Failure::NoForeground),
+            Some(Err(ForegroundError::OwnShell)) => Err(Failure::OwnShell),
+            Some(Err(ForegroundError::Refused(error))) => {
+                Err(Failure::Signal(error.raw_os_error().unwrap_or(libc::EIO)))
+            }
+        });
+    }
+
+    /// Looks who left the session. Blocks for a pass over `/proc`.
+    ///
+    /// # Errors
+    /// When `/proc` can't be read.
+    pub fn look(&self, leader: &Leader) -> io::Result<()> {
+        self.kin.look(leader.pid(), leader.while_kept(|pid| pid))
+    }
+}
