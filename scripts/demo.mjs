@@ -19,7 +19,7 @@ if (!['native', 'ts'].includes(provider)) {
   process.exit(2)
 }
 install()
-build(provider)
+if (!values['no-build']) build(provider)
 // Only now are the peers there to be imported.
 const { demo } = await import('./demo/run.js')
 process.exitCode = await demo(provider)
