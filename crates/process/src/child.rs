@@ -184,6 +184,7 @@ fn write_oom_score(text: &OomText) {
 /// without a first line.
 fn exec(program: &Program) -> Failure {
     let mut denied = false;
+    let mut missing = libc::ENOENT;
     let mut next = program.candidates;
     loop {
         // SAFETY: the list ends with a null pointer, before which `next` never goes further.
@@ -203,13 +204,13 @@ fn exec(program: &Program) -> Failure {
                 return failure(Stage::Exec);
             }
             libc::EACCES => denied = true,
-            libc::ENOENT | libc::ENOTDIR | libc::ESTALE | libc::ENODEV | libc::ETIMEDOUT => {}
+            errno @ (libc::ENOENT | libc::ENOTDIR | libc::ESTALE | libc::ENODEV | libc::ETIMEDOUT) => missing = errno,
             errno => return Failure { stage: Stage::Exec, errno },
         }
         // SAFETY: `next` pointed at a non-null entry, so another follows.
         next = unsafe { next.add(1) };
     }
-    Failure { stage: Stage::Exec, errno: if denied { libc::EACCES } else { libc::ENOENT } }
+    Failure { stage: Stage::Exec, errno: if denied { libc::EACCES } else { missing } }
 }
 
 fn failure(stage: Stage) -> Failure {
