@@ -5,7 +5,7 @@
 import { OutputReader } from './collected.js'
 import { toError } from './errors.js'
 import { InheritedOutput } from './inherit.js'
-import { OUTCOME, STDERR, STDIN, STDOUT, TREE, forget, listen } from './native.js'
+import { OUTCOME, STDERR, STDIN, STDOUT, TREE, forget, listen, waker } from './native.js'
 import { BatchInput, InputStream, OutputStream } from './streams.js'
 
 const CHANNELS = ['stdout', 'stderr']
@@ -77,6 +77,8 @@ export class Handle {
   /** Ends the whole tree: SIGTERM, after the grace SIGKILL. */
   terminate() {
     this.native.terminate()
+    // After a failed end it is waited for again.
+    waker.hold()
   }
 
   /**
@@ -121,14 +123,16 @@ export class Handle {
   }
 
   onChange(changed) {
-    if (changed & STDIN) this.input?.pump()
-    if (changed & STDOUT) this.outputs[0]?.pump()
-    if (changed & STDERR) this.outputs[1]?.pump()
+    // What is over now is looked at in full, whichever change announced it: later ones have nobody who hears them.
     const over = this.isOver()
-    // Once it is over nobody listens any more: what is known by now is said, whichever change announced it.
+    const last = over && [0, 1].every(channel => this.outputs[channel] === undefined || this.native.isOver(channel))
+    if (over || changed & STDIN) this.input?.pump()
+    if (over || changed & STDOUT) this.outputs[0]?.pump()
+    if (over || changed & STDERR) this.outputs[1]?.pump()
     if (over || changed & OUTCOME) this.onOutcome()
     if (over || changed & TREE) for (const look of [...this.waiters]) look()
-    if (over) this.release()
+    if (over) this.onOver()
+    if (last) forget(this.native.id)
   }
 
   onOutcome() {
@@ -162,11 +166,5 @@ export class Handle {
   /** Whether nothing is left of it. */
   isOver() {
     return this.native.outcome() !== null && this.native.tree()?.gone === true
-  }
-
-  /** Leaves the list of those who hear, when nothing more can come. */
-  release() {
-    this.onOver()
-    if ([0, 1].every(channel => this.outputs[channel] === undefined || this.native.isOver(channel))) forget(this.native.id)
   }
 }

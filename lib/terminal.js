@@ -3,7 +3,7 @@
  * @module dsh-subprocess-native/lib/terminal
  */
 import { toError } from './errors.js'
-import { OUTCOME, PID, STDIN, STDOUT, TREE, answered, forget, listen, waker } from './native.js'
+import { OUTCOME, STDIN, STDOUT, TREE, answered, forget, listen, waker } from './native.js'
 import { Setup } from './setup.js'
 import { OutputStream } from './streams.js'
 import { variables } from './validate.js'
@@ -204,17 +204,16 @@ export class TerminalHandle {
   }
 
   onChange(changed) {
-    if (changed & PID && this.native.isStarted) this.resolveStarted()
-    if (changed & STDOUT) this.output.pump()
+    // What is over now is looked at in full, whichever change announced it: later ones have nobody who hears them.
     const over = this.isOver()
-    // Once it is over nobody listens any more: what is known by now is said, whichever change announced it.
+    const last = over && this.native.isOver(0)
+    if (this.native.isStarted) this.resolveStarted()
+    if (over || changed & STDOUT) this.output.pump()
     if (over || changed & OUTCOME) this.onOutcome()
-    if (changed & STDIN) this.pumpWrites()
+    if (over || changed & STDIN) this.pumpWrites()
     if (over || changed & TREE) for (const look of [...this.waiters]) look()
-    if (over) {
-      this.onOver()
-      if (this.native.isOver(0)) forget(this.native.id)
-    }
+    if (over) this.onOver()
+    if (last) forget(this.native.id)
   }
 
   onOutcome() {
