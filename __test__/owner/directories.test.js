@@ -1,29 +1,30 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as sdk from 'e2b'
-import { load, openControl, useServer, withEnvironment } from './support.js'
+import { isComplete, load, openControl, sandboxOf, useServer, withEnvironment } from './support.js'
 
 const server = await useServer()
-const CWD = '/home/user/workspace'
+const complete = isComplete(server)
+// One of its own: servers may share a file system.
+const CWD = `/home/user/directories-${process.pid}`
 const ROOT = `${CWD}/.dsh-e2b`
 
 /**
  * Loads an owner whose sandbox comes with something in it already, as a template may.
- * @param {string} plant shell commands, run as root before the owner hears of the sandbox
+ * @param {string} plant shell commands in a fresh place, run as root before the owner hears of the sandbox
  */
 async function planted(plant, config, body) {
   let sandboxId
   const control = await openControl(server.apiUrl, async ({ route }, forward) => {
     const answer = await forward()
     if (route !== 'POST /sandboxes') return answer
-    const facts = JSON.parse(answer.body)
-    sandboxId = facts.sandboxID
-    const sandbox = await sdk.Sandbox.connect(sandboxId, { apiUrl: server.apiUrl })
-    await sandbox.commands.run(plant, { user: 'root' })
+    const sandbox = sandboxOf(answer)
+    sandboxId = sandbox.sandboxId
+    await sandbox.commands.run(`rm -rf ${CWD} /tmp/elsewhere; ${plant}`, { user: 'root' })
     return answer
   })
   await withEnvironment({ E2B_API_URL: control.url }, async () => {
-    const { owner, errors, dispose } = await load(config)
+    const { owner, errors, dispose } = await load({ cwd: CWD, ...config })
     await body({ owner, control, sandboxId: () => sandboxId })
     await dispose()
     assert.deepEqual(errors, [])
@@ -49,15 +50,12 @@ test('C61 the setup failure is kept when the kill after it fails, and the kill i
   const meddle = async ({ route }, forward) => {
     if (route.startsWith('DELETE')) return undefined
     const answer = await forward()
-    if (route === 'POST /sandboxes') {
-      const sandbox = await sdk.Sandbox.connect(JSON.parse(answer.body).sandboxID, { apiUrl: server.apiUrl })
-      await sandbox.commands.run(`mkdir -p ${CWD} && touch ${ROOT}`)
-    }
+    if (route === 'POST /sandboxes') await sandboxOf(answer).commands.run(`rm -rf ${CWD}; mkdir -p ${CWD} && touch ${ROOT}`, { user: 'root' })
     return answer
   }
   control = await openControl(server.apiUrl, meddle)
   await withEnvironment({ E2B_API_URL: control.url }, async () => {
-    const { owner, errors, dispose } = await load()
+    const { owner, errors, dispose } = await load({ cwd: CWD })
     await assert.rejects(owner.getSandbox(), { code: 'ERR_E2B_RUNTIME_ROOT' })
     await dispose()
     assert.deepEqual(errors, [])
@@ -96,10 +94,10 @@ test('a path with spaces, quotes and a leading dash is taken as it is', () =>
     assert.equal((await sandbox.files.getInfo(owner.runtimeRoot)).type, sdk.FileType.DIR)
   }))
 
-test('a sandbox that is not ours is left alive and alone when its directories are refused', async () => {
+test('a sandbox that is not ours is left alive and alone when its directories are refused', { skip: !complete && 'the server joins none' }, async () => {
   const existing = await sdk.Sandbox.create()
   await existing.commands.run(`mkdir -p ${CWD} /tmp/elsewhere && chmod 755 /tmp/elsewhere && ln -s /tmp/elsewhere ${ROOT}`)
-  const { owner, errors, dispose } = await load({ sandboxId: existing.sandboxId })
+  const { owner, errors, dispose } = await load({ cwd: CWD, sandboxId: existing.sandboxId })
   await assert.rejects(owner.getSandbox(), { code: 'ERR_E2B_RUNTIME_ROOT' })
   await dispose()
   assert.deepEqual(errors, [])

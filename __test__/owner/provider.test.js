@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import * as sdk from 'e2b'
 import Provider from '../../index.js'
 import { until, within } from '../support/deadline.js'
-import { load, openControl, PATIENCE_MS, useServer, withEnvironment } from './support.js'
+import { isComplete, load, openControl, PATIENCE_MS, sandboxOf, useServer, withEnvironment } from './support.js'
 
 const server = await useServer()
+const complete = isComplete(server)
 
 const spec = (...argv) => ({ argv, cwd: '/home/user', graceMs: 2000, stdio: { stdin: 'ignore', stdout: { maxBytes: 1000 }, stderr: { maxBytes: 1000 } } })
 
@@ -26,7 +26,7 @@ test('C24 a sandbox whose life ends while a command runs has killed it', async (
   assert.deepEqual(errors, [])
 })
 
-test('C61 a command keeps a sandbox alive beyond its first life when asked to', async () => {
+test('C61 a command keeps a sandbox alive beyond its first life when asked to', { skip: !complete && 'the server prolongs nothing' }, async () => {
   const { owner, subprocess, errors, dispose } = await both({ timeoutMs: 3000, keepAlive: true })
   await owner.getSandbox()
   const handle = subprocess.spawn(spec('sh', '-c', 'sleep 4.5; echo alive'))
@@ -87,16 +87,14 @@ test('the supervisor is on its way while the sandbox is being set up', { skip: s
 })
 
 test('C24 a command of a sandbox that could not be set up is told why, and nothing of it is left', async () => {
+  const cwd = `/home/user/unready-${process.pid}`
   const control = await openControl(server.apiUrl, async ({ route }, forward) => {
     const answer = await forward()
-    if (route === 'POST /sandboxes') {
-      const sandbox = await sdk.Sandbox.connect(JSON.parse(answer.body).sandboxID, { apiUrl: server.apiUrl })
-      await sandbox.commands.run('mkdir -p workspace /tmp/elsewhere && ln -s /tmp/elsewhere workspace/.dsh-e2b')
-    }
+    if (route === 'POST /sandboxes') await sandboxOf(answer).commands.run(`mkdir -p ${cwd} && touch ${cwd}/.dsh-e2b`)
     return answer
   })
   await withEnvironment({ E2B_API_URL: control.url }, async () => {
-    const { subprocess, errors, dispose } = await both({})
+    const { subprocess, errors, dispose } = await both({ cwd })
     const handle = subprocess.spawn(spec('true'))
     await assert.rejects(within(handle.done, PATIENCE_MS, 'the outcome'), { code: 'ERR_E2B_RUNTIME_ROOT' })
     assert.equal(await handle.waitForExit(), true)

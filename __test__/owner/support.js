@@ -48,16 +48,33 @@ export async function sandboxes(metadata) {
 }
 
 /**
+ * Whether the server can do more than create, show, prolong and kill: some stand-ins before a real daemon can't.
+ * `DSH_TEST_E2B_COMPLETE=1` says that an external one can.
+ * @param {import('../support/server.js').Server} server
+ */
+export function isComplete({ kind }) {
+  return kind === 'sandboxd' || process.env.DSH_TEST_E2B_COMPLETE === '1'
+}
+
+/** The SDK's object for a sandbox as the control plane's answer to its create describes it. */
+export function sandboxOf({ body }) {
+  const { sandboxID: sandboxId, envdVersion, envdAccessToken, domain } = JSON.parse(body)
+  return new Sandbox({ sandboxId, envdVersion, envdAccessToken, sandboxDomain: domain ?? undefined })
+}
+
+/**
  * A control plane in front of the server's own.
  * @param {string} target URL of the real one
  * @param {(request: { route: string, body: string, headers: object }, forward: () => Promise<Answer>) => Promise<Answer | undefined>} meddle
  *   makes the answer; none closes the connection
- * @returns {Promise<{ url: string, routes: string[], close: () => void }>}
+ * @returns {Promise<{ url: string, routes: string[], lives: Set<string>, close: () => void }>} `lives`: sandboxes that were
+ *   created through it and not killed
  *
  * @typedef {{ status: number, body?: string, headers?: object }} Answer
  */
 export async function openControl(target, meddle) {
   const routes = []
+  const lives = new Set()
   const server = http.createServer(async (request, response) => {
     const parts = []
     for await (const part of request) parts.push(part)
@@ -67,7 +84,10 @@ export async function openControl(target, meddle) {
     const forward = async () => {
       const { host, connection, 'content-length': length, ...headers } = request.headers
       const answer = await fetch(target + request.url, { method: request.method, headers, body: body || undefined })
-      return { status: answer.status, body: await answer.text(), headers: { 'content-type': 'application/json' } }
+      const text = await answer.text()
+      if (route === 'POST /sandboxes' && answer.ok) lives.add(JSON.parse(text).sandboxID)
+      if (request.method === 'DELETE' && answer.ok) lives.delete(request.url.split('/').at(-1))
+      return { status: answer.status, body: text, headers: { 'content-type': 'application/json' } }
     }
     const answer = await meddle({ route, body, headers: request.headers }, forward).catch(() => undefined)
     if (answer === undefined) return request.socket.destroy()
@@ -79,7 +99,7 @@ export async function openControl(target, meddle) {
     server.closeAllConnections()
   }
   after(close)
-  return { url: `http://127.0.0.1:${server.address().port}`, routes, close }
+  return { url: `http://127.0.0.1:${server.address().port}`, routes, lives, close }
 }
 
 /** An answer in the control plane's own words. */
