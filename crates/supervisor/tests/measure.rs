@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use host::{Host, processes_with};
 
 fn report(text: &str) {
-    writeln!(std::io::stderr(), "measured: {text}").unwrap();
+    let mut output = std::io::stderr();
+    writeln!(output, "measured: {text}").unwrap();
 }
 
 /// Sum of proportional set sizes of processes, in KiB.

@@ -96,7 +96,7 @@ impl Line {
     /// The same behind a command prefix, such as `setpriv …`.
     pub fn open_with(prefix: &[&str], root: &Path) -> Self {
         let binary = binary();
-        let mut words = prefix.iter().map(ToString::to_string).chain([binary.into(), "join".into()]);
+        let mut words = prefix.iter().map(ToString::to_string).chain([binary, "join".into()]);
         let mut command = Command::new(words.next().unwrap());
         command.args(words).arg(root).stdin(ProcessStdio::piped()).stdout(ProcessStdio::piped());
         command.env("AMBIENT", "seen").env("MY_TOKEN", "secret").env("DSH_X", "y");
