@@ -3,6 +3,7 @@
  * @module dsh-subprocess-native/lib/local/provider
  */
 import { tmpdir } from 'node:os'
+import { packedSupervisors } from '../load.js'
 import { NativeLocal, waker } from '../native.js'
 import { requireSpawn, unspeakable, variables } from '../validate.js'
 import { ambient } from './ambient.js'
@@ -29,7 +30,7 @@ export class LocalSubprocessRuntime {
     this.live = new Set()
     this.terminals = new Set()
     ctx.reflect.provide('subprocess', this)
-    this.native = new NativeLocal(waker)
+    this.native = new NativeLocal(waker, packedSupervisors())
     ctx.effect(() => own(this), 'local subprocess teardown')
   }
 

@@ -9,18 +9,20 @@ use protocol::control::{StartFailure, StartStage};
 
 use super::{
     handle::NativeHandle,
-    objects::{OutputSpec, Variable},
+    objects::{OutputSpec, PackedFile, Variable},
     runtime,
     service::whole,
     waker::Waker,
 };
 use crate::{
+    delivery::Machine,
     local::{
-        ambient,
+        ambient, guard,
         living::Living,
         start::{self, Output, Place, Program, Stdio},
         terminal,
     },
+    remote::PackedSupervisor,
     session::{command::Command, output::Mode, wake::Wakes},
 };
 
@@ -77,10 +79,16 @@ pub struct LocalTerminalSpec {
 
 #[napi]
 impl NativeLocal {
-    /// Starts nothing.
+    /// Starts nothing. `supervisors` are the packed ones, of which this machine's guards what is started here.
     #[napi(constructor, catch_unwind)]
-    pub fn new(waker: &Waker) -> Self {
-        Self { wakes: Arc::clone(waker.wakes()), living: Arc::default() }
+    pub fn new(waker: &Waker, supervisors: Vec<PackedFile>) -> Result<Self> {
+        let own =
+            [Machine::X86_64, Machine::Aarch64].into_iter().find(|machine| machine.name() == std::env::consts::ARCH);
+        let packed = supervisors.into_iter().find(|file| file.architecture == std::env::consts::ARCH);
+        if let (Some(machine), Some(PackedFile { path, sha256, size, .. })) = (own, packed) {
+            guard::arm(&runtime::handle()?, PackedSupervisor { machine, path, sha256, size: whole(size) });
+        }
+        Ok(Self { wakes: Arc::clone(waker.wakes()), living: Arc::default() })
     }
 
     /// Starts a command; its process id is known when this returns, or -1 when the start failed.

@@ -49,7 +49,7 @@ impl SupervisorBinary {
     ///
     /// # Errors
     /// [`DeliveryError::Package`] when what the package holds is not what it says.
-    pub(super) fn unpacked(&self) -> Result<Bytes, DeliveryError> {
+    pub(crate) fn unpacked(&self) -> Result<Bytes, DeliveryError> {
         let mut file = Vec::new();
         // One byte more than announced shows a wrong length without unpacking a bomb.
         GzDecoder::new(self.gzip.as_ref())

@@ -12,6 +12,7 @@
 pub mod ambient;
 mod attend;
 mod flow;
+pub mod guard;
 mod kin;
 mod ladder;
 mod leader;

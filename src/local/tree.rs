@@ -10,6 +10,7 @@ use tokio::{
 };
 
 use super::{
+    guard,
     leader::Leader,
     living::{Living, Session},
     passes,
@@ -44,6 +45,7 @@ impl Tree {
         living: Arc<Living>,
     ) -> Self {
         let session = Arc::new(Session { leader, terminal });
+        guard::begin(session.leader.pid());
         living.add(&session);
         Self { command, session, writing, living, gone: value::Sender::new(false) }
     }
@@ -95,6 +97,7 @@ impl Tree {
     fn end(&self) {
         self.leader().set_gone();
         self.living.remove(&self.session);
+        guard::end(self.leader().pid());
         self.gone.send_replace(true);
         self.command.close_input();
         if let Some(writing) = &self.writing {

@@ -5,6 +5,7 @@
 //! supervisor join DIR             hand this process' stdin and stdout to the resident supervisor of runtime root DIR,
 //!                                 starting it if there is none, and wait until it lets go of them
 //! supervisor kill PID START_TIME  SIGKILL to that process if it started then (clock ticks since boot)
+//! supervisor guard                end the sessions that standard input told of, once its other end is gone
 //! supervisor version              the version of its protocol
 //! ```
 
@@ -17,6 +18,7 @@ mod disk;
 mod ending;
 mod event_loop;
 mod grace;
+mod guard;
 mod guardian;
 mod join;
 mod kill;
@@ -51,9 +53,10 @@ fn main() -> ExitCode {
     let result = match (&words[..], &arguments[..]) {
         (["join", ..], [_, directory]) => join::run(directory.as_ref()),
         (["kill", pid, start_time], _) => kill::run(pid, start_time),
+        (["guard"], _) => guard::run(),
         (["version"], _) => writeln!(std::io::stdout(), "{}", protocol::wire::VERSION),
         _ => {
-            complain("usage: supervisor join DIR | kill PID START_TIME | version");
+            complain("usage: supervisor join DIR | kill PID START_TIME | guard | version");
             return ExitCode::from(USAGE);
         }
     };
