@@ -20,7 +20,7 @@ use crate::{
     seal::Keys,
     time::Time,
     window,
-    wire::{Channel, FRAME_HEADER, FrameHeader, Kind, MAX_BODY, MESSAGE_HEADER, MessageHeader, StreamId},
+    wire::{Channel, FRAME_HEADER, FrameHeader, Kind, MAX_BODY, MAX_PAYLOAD, MESSAGE_HEADER, MessageHeader, StreamId},
 };
 
 /// A tiny generator, so that a schedule is its seed.
@@ -467,6 +467,30 @@ fn a_command_that_was_never_sent_can_be_taken_back_and_a_sent_one_can_not() {
     assert!(!world.host.take_back(2));
     assert_eq!(world.sup_got.control.len(), 1);
     assert_eq!(world.sup_got.control[0].0, 2);
+}
+
+#[test]
+fn no_input_overtakes_a_command_that_fills_several_messages() {
+    let mut world = attached();
+    world.host.flight.set_floor(1 << 20);
+    let stream = StreamId { command: 1, channel: Channel::Stdin };
+    world.host.send(1, &vec![7_u8; 4 * MAX_PAYLOAD]);
+    world.host.open_outgoing(stream, 0);
+    world.host_feed.left.insert(stream, (0, 10));
+    world.host.ready(stream);
+    let mut seen = Vec::new();
+    while let Some(message) = world.host.poll_transmit(world.now, &mut world.host_feed) {
+        world.sup.feed(world.now, [&message.head[..], &message.body].concat().into());
+        while world.sup.step(world.now).unwrap() {
+            while let Some(event) = world.sup.poll_event() {
+                if let Event::Control { command: 1, .. } = event {
+                    world.sup.open_incoming(stream, 0);
+                }
+                seen.push(event);
+            }
+        }
+    }
+    assert!(matches!(seen[..], [Event::Control { .. }, Event::Data { .. }, Event::End { .. }]), "{}", seen.len());
 }
 
 #[test]

@@ -86,7 +86,8 @@ impl Link {
         let mut chunk = std::mem::take(&mut self.scratch);
         chunk.clear();
         self.put_control(cap, &mut chunk);
-        let short = self.put_streams(cap, budget, source, &mut chunk);
+        // A command that does not fit this message whole must be known before its input comes.
+        let short = self.control.is_empty() && self.put_streams(cap, budget, source, &mut chunk);
         if chunk.is_empty() {
             self.scratch = chunk;
             return None;
