@@ -137,7 +137,7 @@ export class World {
    * @param {string} mark of {@link mark}
    */
   async sleepers(mark) {
-    const found = await this.witness(`for p in $(pgrep -f '[s]leep ${mark}'); do grep -l '^State:.[^Z]' /proc/$p/status; done 2>/dev/null | wc -l`, { user: 'root' })
+    const found = await this.witness(`for p in $(pgrep -f '^sleep ${mark}'); do grep -l '^State:.[^Z]' /proc/$p/status; done 2>/dev/null | wc -l`, { user: 'root' })
     return Number(found)
   }
 

@@ -21,8 +21,10 @@ const PATIENCE: u32 = 3000;
 /// - The copy gets its name at once and whole (`mv`), so that others who come at the same time find it complete or not at all.
 /// - Another harness may bring the same binary meanwhile: then that one is taken.
 /// - Directories above ours are everybody's: our owner's line may make them at the same time, and they shall come out the same.
+/// - Programs get the umask that the supervisor came with: the daemon's, not the line's.
 /// - `sleep` may know whole seconds only, or be missing: then fewer rounds are waited.
 const SCRIPT: &str = r#"
+was=$(umask)
 umask 077
 dir=$1 bin=$2 up=$3 size=$4 want=$5 left=$6
 shift 6
@@ -45,6 +47,7 @@ while [ ! -x "$bin" ]; do
   sleep 0.01 2>/dev/null || { tick=100; sleep 1; }
 done
 rm -f "$up"
+umask "$was"
 exec "$bin" "$@"
 "#;
 
