@@ -38,7 +38,9 @@ fn follow(mut records: impl Read) -> HashMap<Pid, Option<PidFd>> {
     let mut record = [0; RECORD];
     while records.read_exact(&mut record).is_ok() {
         let [a, b, c, d, e, f, g, h] = record;
-        let Some(session) = Pid::from_raw(i32::from_ne_bytes([a, b, c, d])).filter(|pid| pid.as_raw_pid() > 1) else {
+        // Filtered first: `from_raw` takes no negative numbers.
+        let number = Some(i32::from_ne_bytes([a, b, c, d])).filter(|&number| number > 1);
+        let Some(session) = number.and_then(Pid::from_raw) else {
             continue;
         };
         if u32::from_ne_bytes([e, f, g, h]) == 0 {

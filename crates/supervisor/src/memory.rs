@@ -2,10 +2,16 @@
 //!
 //! A prepared process is a fork that may wait for hours. Whatever large buffer the supervisor had at the fork would stay
 //! allocated twice as soon as one side writes to it. So blocks from [`LARGE`] on come from mappings of their own that
-//! children do not have; nothing between fork and exec touches the heap.
+//! children do not have, and the heap of the small ones is hidden from them too: nothing between fork and exec touches it.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Where the heap began when the first block was taken; before that lies what a child needs (a static binary's
+/// thread-local storage).
+static HEAP: AtomicUsize = AtomicUsize::new(0);
+const PAGE: usize = 4096;
 
 /// Blocks of this size and more, in bytes, are mapped.
 const LARGE: usize = 64 * 1024;
@@ -13,8 +19,32 @@ const LARGE: usize = 64 * 1024;
 /// The allocator: the system's for small blocks, mappings for large ones.
 pub struct Memory;
 
+fn heap_end() -> usize {
+    // SAFETY: asks for the break without moving it.
+    unsafe { libc::sbrk(0) as usize }
+}
+
+/// Keeps what is on the heap now out of children that are forked from now on. Only for children that never touch it.
+pub fn hide_heap_from_children() {
+    let start = HEAP.load(Ordering::Relaxed).next_multiple_of(PAGE);
+    let length = heap_end().saturating_sub(start);
+    if start != 0 && length > 0 {
+        // SAFETY: advice about the heap's own pages; refused, it changes nothing.
+        unsafe { libc::madvise(ptr::with_exposed_provenance_mut(start), length, libc::MADV_DONTFORK) };
+    }
+}
+
+/// Gives memory that a burst left free back to the system.
+pub fn give_back() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: takes a number; locks the heap itself.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 fn is_large(layout: Layout) -> bool {
-    layout.size() >= LARGE && layout.align() <= 4096
+    layout.size() >= LARGE && layout.align() <= PAGE
 }
 
 // SAFETY: each block goes back to where it came from, since size and alignment decide and both are passed back; mappings
@@ -22,6 +52,9 @@ fn is_large(layout: Layout) -> bool {
 unsafe impl GlobalAlloc for Memory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !is_large(layout) {
+            if HEAP.load(Ordering::Relaxed) == 0 {
+                HEAP.store(heap_end(), Ordering::Relaxed);
+            }
             // SAFETY: the caller's promises are passed on.
             return unsafe { System.alloc(layout) };
         }

@@ -7,6 +7,7 @@ use process::prepared::Prepared;
 use process::{Pid, Settings, exit};
 use protocol::Time;
 
+use crate::memory;
 use crate::poller::{Interest, Poller, Token};
 
 /// As many as a burst may ask for.
@@ -64,7 +65,7 @@ impl Pool {
         // A burst: more than the pool holds.
         self.target = (self.target * 2).clamp(self.rest, MOST);
         self.missed_at = now;
-        Prepared::fork(&self.settings)
+        fork(&self.settings)
     }
 
     /// Makes some of what is missing; says whether more is.
@@ -76,7 +77,7 @@ impl Pool {
             if self.waiting.len() >= self.target || now < self.paused_until {
                 return false;
             }
-            let Ok(prepared) = Prepared::fork(&self.settings) else {
+            let Ok(prepared) = fork(&self.settings) else {
                 self.paused_until = now + PAUSE;
                 return false;
             };
@@ -133,4 +134,10 @@ impl Pool {
             prepared.discard();
         }
     }
+}
+
+fn fork(settings: &Settings) -> std::io::Result<Prepared> {
+    // The child waits for long and needs none of it; shared, each page that we write to would be there twice.
+    memory::hide_heap_from_children();
+    Prepared::fork(settings)
 }

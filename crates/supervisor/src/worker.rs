@@ -57,6 +57,8 @@ pub struct Worker {
     pub now: Time,
     /// Commands of which the link still remembers that they were spoken about.
     pub finished: Vec<CommandId>,
+    /// Most commands at once since none was there.
+    pub crowd: usize,
     /// When idle large pipes are looked at again.
     pub shrink_at: Time,
     /// Somebody may have ended.
@@ -104,6 +106,7 @@ impl Worker {
             commands: Commands::new(),
             ending: None,
             finished: Vec::new(),
+            crowd: 0,
             shrink_at: Time(0),
             look: false,
             again: true,

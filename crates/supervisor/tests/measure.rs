@@ -33,16 +33,24 @@ fn memory(host: &Host) -> u64 {
 #[ignore = "a measurement"]
 fn latency_of_true() {
     let mut host = Host::new("latency");
-    let mut times = Vec::new();
+    let (mut times, mut bare) = (Vec::new(), Vec::new());
     for _ in 0..500 {
         host.until("a prepared process", |host| !host.prepared.is_empty());
         let started = Instant::now();
         let id = host.run(&["true"]);
         host.until("its end", |host| host.commands[&id].is_over());
         times.push(started.elapsed());
+        // The same program without anything between, in the same moment.
+        let started = Instant::now();
+        std::process::Command::new("/bin/true").status().unwrap();
+        bare.push(started.elapsed());
     }
+    bare.sort_unstable();
     times.sort_unstable();
-    report(&format!("`true` median {:?}, best {:?}, p99 {:?}", times[250], times[0], times[495]));
+    report(&format!(
+        "`true` median {:?}, best {:?}, p99 {:?}; started directly: median {:?}, best {:?}",
+        times[250], times[0], times[495], bare[250], bare[0]
+    ));
 }
 
 #[test]

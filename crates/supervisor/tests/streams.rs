@@ -87,12 +87,14 @@ fn c15_output_is_lossless_and_one_stalled_stream_stalls_nothing_else() {
 fn c18_a_gigabyte_costs_the_supervisor_no_memory() {
     let mut host = Host::new("bulk");
     host.keep = false;
-    let resident = host::processes_with(host.root.to_str().unwrap());
+    host.output(&["true"]);
+    let (_, worker) = host::resident(&host);
     let id = host.run_piped(&["head", "-c", "1000000000", "/dev/zero"]);
     let started = Instant::now();
     host.until("a gigabyte", |host| host.commands[&id].is_over());
     assert_eq!(host.commands[&id].received[0], 1_000_000_000);
-    let peak = resident.iter().map(|&pid| peak_memory(pid)).max().unwrap();
+    let peak = peak_memory(worker);
+    assert!(peak > 0);
     assert!(peak < 48 << 20, "{} KiB after {:?}", peak >> 10, started.elapsed());
 }
 

@@ -5,7 +5,11 @@ use protocol::control::{self, FromSupervisor};
 use protocol::{Channel, CommandId, StreamId};
 
 use super::Phase;
+use crate::memory;
 use crate::worker::Worker;
+
+/// So many commands at once leave a heap behind that is worth giving back.
+const CROWD: usize = 64;
 
 impl Worker {
     /// A command's own process ended. It stays a zombie until its session is empty.
@@ -51,6 +55,13 @@ impl Worker {
             self.commands.remove(&id);
             self.link.close_incoming(StreamId { command: id, channel: Channel::Stdin });
             self.finished.push(id);
+            self.crowd = self.crowd.max(self.commands.len() + 1);
+        }
+        // After a crowd, not after each command: it takes a moment.
+        if self.commands.is_empty() && self.crowd >= CROWD {
+            self.crowd = 0;
+            self.commands.shrink_to_fit();
+            memory::give_back();
         }
     }
 
