@@ -145,6 +145,16 @@ export class World {
   untilSleepers(mark, count) {
     return until(async () => (await this.sleepers(mark)) === count, PATIENCE_MS, `${count} sleepers ${mark}`, 30)
   }
+
+  /** Waits until at least `count` processes sleep under a mark. */
+  untilSleepersAtLeast(mark, count) {
+    return until(async () => (await this.sleepers(mark)) >= count, PATIENCE_MS, `${count} sleepers ${mark} or more`, 30)
+  }
+
+  /** Waits until the witness' line prints exactly `expected`, white space around it aside. */
+  untilWitness(script, expected) {
+    return until(async () => (await this.witness(script, { user: 'root' })).trim() === expected, PATIENCE_MS, `${script} printing ${expected}`, 30)
+  }
 }
 
 let marks = 0
