@@ -99,7 +99,9 @@ impl Worker {
                 ending.stage = Stage::Escapees { since, again_at: now + RETRY };
             }
         } else if let Stage::Farewell { until } = ending.stage {
-            let delivered = self.link.retained() == 0 && !self.again;
+            // Not yet numbered, not yet written, not yet acknowledged: each would be lost.
+            let written = self.door.attached().is_none_or(|connection| connection.outbox.is_empty());
+            let delivered = self.link.retained() == 0 && written && !self.again;
             if !self.door.is_attached() || delivered || until <= now {
                 ending.stage = Stage::Over;
             }

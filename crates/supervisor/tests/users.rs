@@ -8,7 +8,7 @@ use std::os::unix::fs::chown;
 use std::time::Duration;
 
 use host::{Host, Line, processes_with, scratch, wait_for};
-use protocol::control::Exit;
+use protocol::control::{Exit, FromSupervisor, ToSupervisor};
 use protocol::handshake::Settings;
 
 const AS_USER: [&str; 5] = ["setpriv", "--reuid=user", "--regid=user", "--init-groups", "--"];
@@ -150,4 +150,35 @@ fn c35_an_ordinary_user_s_guardian_ends_everything_when_its_worker_is_killed() {
     host.until("the joiner's end", |host| host.line.is_none());
     wait_for("the end of all it ran", || processes_with("sleep 6204").is_empty());
     wait_for("the removal of its state", || std::fs::read_dir(&root).unwrap().next().is_none());
+}
+
+#[test]
+fn c52_an_ordinary_user_s_supervisor_sees_who_waits_for_input() {
+    let mut host = as_user("waits");
+    let id = host.run_in_terminal(&["sh", "-c", "read line; echo got $line; sleep 60"]);
+    let pid = host.started(id);
+    let mut asked = 0;
+    let mut foreground = |host: &mut Host| {
+        asked += 1;
+        let request = asked;
+        host.send(id, &ToSupervisor::InspectForeground { request });
+        host.until("the answer", |host| host.commands[&id].answers.len() == asked as usize);
+        host.commands[&id].answers.last().cloned()
+    };
+    let answer = |request, waits| Some(FromSupervisor::Foreground { request, group: Some((pid, waits)) });
+    let mut count = 0;
+    let mut expect = |host: &mut Host, waits: bool| loop {
+        count += 1;
+        assert!(count < 2000, "never {waits}");
+        if foreground(host) == answer(count, waits) {
+            break;
+        }
+    };
+    expect(&mut host, true);
+    host.write(id, b"x\n");
+    host.until_text(id, "got x");
+    host.pump_for(Duration::from_millis(50));
+    host.send(id, &ToSupervisor::Terminate);
+    host.finish(id);
+    host.shut_down();
 }
