@@ -14,7 +14,7 @@
 //!   daemon's priorities.
 //! - Words: the system's errors are told as Rust tells them. Codes are the same.
 //!
-//! Layers, outermost first: CORS, access token, user name, router. One [`Sandbox`](sandbox::Sandbox)
+//! Layers, outermost first: CORS, unread bodies, access token, user name, router. One [`Sandbox`](sandbox::Sandbox)
 //! holds what the calls share.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is how a test fails"))]
@@ -37,6 +37,7 @@ mod process;
 mod routes;
 pub mod sandbox;
 mod serve;
+mod unread;
 
 pub use error::Error;
 pub use options::Options;

@@ -11,7 +11,7 @@ use axum::{
 };
 use tower_http::cors::{Any, CorsLayer};
 
-use super::{authentication, envs, files, filesystem, health, init, metrics, process, sandbox::Sandbox};
+use super::{authentication, envs, files, filesystem, health, init, metrics, process, sandbox::Sandbox, unread};
 
 /// The daemon's routes for one sandbox.
 pub fn router(sandbox: Arc<Sandbox>) -> Router {
@@ -26,6 +26,7 @@ pub fn router(sandbox: Arc<Sandbox>) -> Router {
         .fallback(unknown_path)
         .layer(middleware::from_fn(authentication::name_user))
         .layer(middleware::from_fn_with_state(sandbox.clone(), authentication::require_token))
+        .layer(middleware::from_fn(unread::read_on))
         .layer(CorsLayer::new().allow_origin(Any).allow_methods(Any).allow_headers(Any).expose_headers(Any))
         .with_state(sandbox)
 }
