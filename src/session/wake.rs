@@ -73,6 +73,18 @@ impl Wakes {
         }
     }
 
+    /// Brings the JavaScript thread once more, without news.
+    fn call_again(&self) {
+        let Some(call) = self.call.get() else { return };
+        let first = {
+            let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+            !std::mem::replace(&mut pending.scheduled, true)
+        };
+        if first {
+            call();
+        }
+    }
+
     /// All changes since the last time: handle, mask, handle, mask, …
     pub fn drain(&self) -> Vec<u32> {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,9 +97,12 @@ impl Wakes {
         self.live.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// One less.
+    /// One less. The last one lets the program go: the JavaScript thread may have taken its news before this, and seen
+    /// that there is still something to wait for.
     pub fn end(&self) {
-        self.live.fetch_sub(1, Ordering::AcqRel);
+        if self.live.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.call_again();
+        }
     }
 
     /// How much there is that the program waits for: while there is any, it must not be left to exit.
@@ -138,6 +153,23 @@ mod tests {
         assert!(wakes.is_live());
         wakes.drain();
         assert!(!wakes.is_live());
+    }
+
+    #[test]
+    fn the_last_end_is_seen_even_when_its_news_were_taken_before_it() {
+        let wakes = Wakes::default();
+        let calls = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&calls);
+        wakes.on_change(move || {
+            counter.fetch_add(1, Ordering::SeqCst);
+        });
+        wakes.begin();
+        wakes.mark(1, changed::ANSWER);
+        assert_eq!(wakes.drain(), [1, changed::ANSWER]);
+        assert!(wakes.is_live());
+        wakes.end();
+        assert_eq!(calls.load(Ordering::SeqCst), 2);
+        assert!(wakes.drain().is_empty() && !wakes.is_live());
     }
 
     #[test]
