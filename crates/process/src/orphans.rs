@@ -35,9 +35,18 @@ fn children_by_scan() -> io::Result<Vec<Pid>> {
 
 /// Reaps, by pid, every ended child that is not among `kept`, and gives the others that are not among them: orphans that
 /// still run. Never waits for "any child", which could take a kept one.
+///
+/// Whoever is reaped may have left children that became ours only after the list was read, so it is read again until
+/// nobody was: an empty answer is proof.
 pub fn reap_except(kept: &HashSet<Pid>) -> io::Result<Vec<Pid>> {
-    let unknown = children()?.into_iter().filter(|pid| !kept.contains(pid));
-    Ok(unknown.filter(|&pid| matches!(exit::reap(pid), Ok(None))).collect())
+    loop {
+        let unknown: Vec<Pid> = children()?.into_iter().filter(|pid| !kept.contains(pid)).collect();
+        let before = unknown.len();
+        let running: Vec<Pid> = unknown.into_iter().filter(|&pid| matches!(exit::reap(pid), Ok(None))).collect();
+        if running.len() == before {
+            return Ok(running);
+        }
+    }
 }
 
 #[cfg(test)]
