@@ -47,15 +47,15 @@ export function unless(what) {
  * @param {object} [options]
  * @param {string[]} [options.args] for sandboxd
  * @param {object} [options.config] our own configuration keys; the original does not get them
+ * @param {(world: World) => unknown} [options.prepare] what else the tests need in the sandbox
  * @returns {World}
  */
-export function useWorld({ args = [], config = {} } = {}) {
+export function useWorld({ args = [], config = {}, prepare = () => {} } = {}) {
   const world = new World()
   before(async () => {
     world.server = await startServer(args)
-    world.composition = await composeAt(world.server, config)
-    world.subprocess = world.composition.subprocess
-    await warm(world)
+    await world.open(config)
+    await prepare(world)
   })
   after(async () => {
     try {
@@ -76,13 +76,6 @@ export function composeAt(server, config = {}) {
   return compose(server, { provider: PROVIDER, config: PROVIDER === 'native' ? config : {} })
 }
 
-/** Until the supervisor is there: what a command costs then is what the tests are about. */
-async function warm(world) {
-  await within(world.composition.sandbox(), PATIENCE_MS, 'the sandbox')
-  const { exitCode } = await world.run(['true'])
-  if (exitCode !== 0) throw new Error(`true exits ${exitCode}`)
-}
-
 /** One composition, and how the tests speak to it. */
 export class World {
   /** @type {import('../support/server.js').Server} */ server
@@ -91,6 +84,32 @@ export class World {
 
   get cwd() {
     return this.composition.cwd
+  }
+
+  /**
+   * Composes at `server`, and waits until the supervisor is there: what a command costs then is what the tests are about.
+   * @param {object} [config]
+   */
+  async open(config) {
+    this.composition = await composeAt(this.server, config)
+    this.subprocess = this.composition.subprocess
+    await within(this.composition.sandbox(), PATIENCE_MS, 'the sandbox')
+    const { exitCode } = await this.run(['true'])
+    if (exitCode !== 0) throw new Error(`true exits ${exitCode}`)
+    return this
+  }
+
+  /** Another composition at the same server, in a sandbox of its own. */
+  async another(config) {
+    const other = new World()
+    other.server = this.server
+    return other.open(config)
+  }
+
+  /** Ends the provider alone; the owner and its sandbox stay. */
+  async endProvider() {
+    const entry = [...this.composition.ctx.loader.entries()].find(({ options }) => options.id === 'subprocess')
+    await within(entry.fiber.dispose(), 2 * PATIENCE_MS, 'disposal of the provider')
   }
 
   /**
