@@ -39,8 +39,12 @@ fn children_by_scan() -> io::Result<Vec<Pid>> {
 /// Whoever is reaped may have left children that became ours only after the list was read, so it is read again until
 /// nobody was: an empty answer is proof.
 pub fn reap_except(kept: &HashSet<Pid>) -> io::Result<Vec<Pid>> {
+    reap_until_quiet(kept, children)
+}
+
+fn reap_until_quiet(kept: &HashSet<Pid>, mut list: impl FnMut() -> io::Result<Vec<Pid>>) -> io::Result<Vec<Pid>> {
     loop {
-        let unknown: Vec<Pid> = children()?.into_iter().filter(|pid| !kept.contains(pid)).collect();
+        let unknown: Vec<Pid> = list()?.into_iter().filter(|pid| !kept.contains(pid)).collect();
         let before = unknown.len();
         let running: Vec<Pid> = unknown.into_iter().filter(|&pid| matches!(exit::reap(pid), Ok(None))).collect();
         if running.len() == before {
@@ -74,6 +78,24 @@ mod tests {
         let mut all = children().unwrap();
         all.sort_unstable_by_key(|pid| pid.as_raw_pid());
         assert_eq!(all, [leader.pid, running[0]]);
+        rustix::process::kill_process(running[0], rustix::process::Signal::KILL).unwrap();
+    }
+
+    #[test]
+    fn c31_a_child_that_an_orphan_left_just_after_the_list_was_read_is_not_missed() {
+        const TEST: &str = "orphans::tests::c31_a_child_that_an_orphan_left_just_after_the_list_was_read_is_not_missed";
+        if !in_own_pid_namespace(TEST) {
+            return;
+        }
+        become_subreaper().unwrap();
+        let parent = Fixture::shell("sleep 60 & wait");
+        parent.wait_for("its child", || procfs::snapshot().unwrap().processes.iter().any(|s| s.name == b"sleep"));
+        let mut stale = Some(children().unwrap());
+        assert_eq!(stale.as_deref(), Some(&[parent.pid][..]));
+        rustix::process::kill_process(parent.pid, rustix::process::Signal::KILL).unwrap();
+        parent.wait_until_ended();
+        let running = reap_until_quiet(&HashSet::new(), || stale.take().map_or_else(children, Ok)).unwrap();
+        assert_eq!(running.len(), 1);
         rustix::process::kill_process(running[0], rustix::process::Signal::KILL).unwrap();
     }
 
