@@ -63,12 +63,15 @@ async function work(provider, server) {
   }
 }
 
+/** Longer error texts are cut, so that the table stays one. */
+const FACTS = 80
+
 async function one({ title, work: run }, world, meter) {
   const before = await meter.requests()
   const start = performance.now()
   const { value, growthMiB } = await watchMemory(() => run(world).then(
     facts => ({ facts, failed: false }),
-    error => ({ facts: `FAILED: ${String(error.message ?? error).split('\n').slice(0, 2).join(' ')}`, failed: true }),
+    error => ({ facts: `FAILED: ${String(error.message ?? error).split('\n')[0].slice(0, FACTS)}`, failed: true }),
   ))
   const time = ms(performance.now() - start)
   const requests = await meter.requests() - before

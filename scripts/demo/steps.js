@@ -88,8 +88,8 @@ export const steps = [
       }
       background.kill()
       await background.done
-      assert.equal(background.signal, 'SIGKILL')
-      return `signal ${background.signal} after its grace`
+      expectExit(background, { signal: 'SIGKILL' })
+      return `${exit(background)} after its grace`
     },
   },
   {
@@ -120,7 +120,8 @@ export const steps = [
 ]
 
 function expectExit(result, { exitCode = null, signal = null }) {
-  assert.deepEqual({ exitCode: result.exitCode, signal: result.signal }, { exitCode, signal }, result.stderr.text || undefined)
+  const [is, wanted] = [exit(result), exit({ exitCode, signal })]
+  assert.equal(is, wanted, `${is} instead of ${wanted}: ${result.stderr?.text ?? ''}`)
 }
 
 function exit({ exitCode, signal }) {
