@@ -16,6 +16,7 @@ export const Config = z.object({
   supervisorPath: z.string().description('Absolute path of a supervisor in the image; nothing is uploaded then.'),
   orphanTimeoutMs: z.number().default(DAY_MS).description('After this long without the harness everything in the sandbox is ended, in milliseconds.'),
   lostAfterMs: z.number().default(60_000).description('How long an unreachable sandbox is waited for, in milliseconds.'),
+  silenceMs: z.number().default(15_000).description('A connection that brings nothing for this long is given up for a new one, in milliseconds; it is pinged three times as often.'),
 })
 
 /**
@@ -31,6 +32,8 @@ export function resolveConfig(config = {}) {
   for (const key of ['startupWaitMs', 'orphanTimeoutMs', 'lostAfterMs']) {
     if (!Number.isFinite(resolved[key]) || resolved[key] < 0) refuse(key, 'a finite number, zero or more')
   }
+  // A ping must come back in a third of it, over any line.
+  if (!Number.isFinite(resolved.silenceMs) || resolved.silenceMs < 300) refuse('silenceMs', 'a finite number, 300 or more')
   const { envPrefixes, supervisorPath } = resolved
   if (!Array.isArray(envPrefixes) || !envPrefixes.every(prefix => typeof prefix === 'string' && prefix !== '')) {
     refuse('envPrefixes', 'a list of non-empty strings')
@@ -54,5 +57,6 @@ export function serviceConfig(config, supervisors) {
     // Zero is never for both.
     orphanIdleMs: Math.min(config.orphanTimeoutMs, TEN_MINUTES_MS),
     lostAfterMs: config.lostAfterMs,
+    silenceMs: config.silenceMs,
   }
 }

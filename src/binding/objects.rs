@@ -24,6 +24,8 @@ pub struct ServiceConfig {
     pub orphan_idle_ms: f64,
     /// Milliseconds that an unreachable sandbox is waited for.
     pub lost_after_ms: f64,
+    /// Milliseconds without a word after which a connection is given up.
+    pub silence_ms: f64,
 }
 
 /// A packed supervisor.

@@ -11,7 +11,7 @@ use napi::{Error, Result};
 use napi_derive::napi;
 use protocol::{
     control::{self, Resolve, Start, Stdio},
-    handshake::Settings,
+    handshake::{Settings, Timing},
 };
 use serde_bytes::ByteBuf;
 
@@ -60,6 +60,7 @@ impl NativeService {
             login_environment: config.login_environment,
             orphan_busy_ms: whole(config.orphan_busy_ms),
             orphan_idle_ms: whole(config.orphan_idle_ms),
+            timing: Timing::streaming(u32::try_from(whole(config.silence_ms)).unwrap_or(u32::MAX).max(1)),
             ..Settings::default()
         };
         let packed = config.supervisors.into_iter().filter_map(|file| {

@@ -13,6 +13,11 @@ pub trait Connector: Send + Sync + 'static {
     /// What the control plane says of the sandbox.
     fn state(&self) -> BoxFuture<'static, SandboxState>;
 
+    /// Ends a process that the supervisor may not end, since it belongs to another user.
+    ///
+    /// The error is a sentence: why not.
+    fn end_process(&self, pid: u32, start_time: u64) -> BoxFuture<'static, Result<(), String>>;
+
     /// The supervisor has ended for good: what brought it there is not needed any more.
     fn farewell(&self) -> BoxFuture<'static, ()>;
 }

@@ -70,7 +70,8 @@ impl Output {
 
     /// Takes bytes of the stream. Returns how many are consumed already, and whether a reader should be told.
     pub fn push(&mut self, bytes: Bytes) -> (usize, bool) {
-        if self.unwanted {
+        // After an end without the supervisor's word bytes may still come: nobody waits for them.
+        if self.unwanted || self.is_finished() {
             return (bytes.len(), false);
         }
         match &mut self.store {

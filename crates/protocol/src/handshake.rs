@@ -104,6 +104,24 @@ impl Timing {
     };
 }
 
+impl Timing {
+    /// [`Timing::STREAMING`] with another bound for silence; pings go three times as often.
+    #[must_use]
+    pub fn streaming(silence_ms: u32) -> Self {
+        Self { silence_ms, heartbeat_ms: (silence_ms / 3).max(1), ..Self::STREAMING }
+    }
+
+    /// [`Timing::UNARY`] for a link whose bound is `silence_ms` where messages cost nothing: five times as patient.
+    #[must_use]
+    pub fn unary(silence_ms: u32) -> Self {
+        Self {
+            silence_ms: silence_ms.saturating_mul(5),
+            heartbeat_ms: silence_ms.saturating_mul(2).max(1),
+            ..Self::UNARY
+        }
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {

@@ -8,7 +8,7 @@ use protocol::Time;
 use super::TICK;
 
 /// At least this many attempts must have failed before a sandbox is given up.
-const ATTEMPTS: u32 = 3;
+pub const ATTEMPTS: u32 = 3;
 /// The pauses between attempts grow from the first to the last of these.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
 
@@ -35,6 +35,11 @@ impl Absence {
         self.reason = reason;
         self.attempts += 1;
         BACKOFF.0.saturating_mul(1 << (self.attempts - 1).min(16)).min(BACKOFF.1)
+    }
+
+    /// How many attempts failed.
+    pub fn attempts(&self) -> u32 {
+        self.attempts
     }
 
     /// Counts the time, and says whether it has been too long.

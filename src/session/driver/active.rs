@@ -24,6 +24,8 @@ pub struct Active {
     pub outputs: Vec<Stream>,
     /// How its process ended, and when that was heard.
     pub exit: Option<(Exit, Time)>,
+    /// Members of other users, by process id and start, whose end was asked of the daemon.
+    pub errands: Vec<(u32, u64)>,
     /// Whether its end was asked for.
     pub terminated: bool,
     /// Whether its tree is gone.
@@ -60,6 +62,7 @@ impl Active {
             input,
             outputs,
             exit: None,
+            errands: Vec::new(),
             terminated: false,
             gone: false,
             settled: false,

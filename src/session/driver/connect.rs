@@ -3,11 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use protocol::{CommandId, Link, Time, control::ToSupervisor, handshake::Timing};
+use protocol::{CommandId, Link, Time, control::ToSupervisor};
 
 use super::{
-    Driver, Over, host,
-    absence::Absence,
+    Driver, Over, host, timing,
+    absence::{ATTEMPTS, Absence},
     line::{Line, Open},
     ops::{ENDED, Inputs},
 };
@@ -60,17 +60,26 @@ impl Driver {
             open.fall_back_at = None;
             open.leave_streaming();
         }
-        self.link.hello_again(self.clock.now(), true, Timing::UNARY);
+        self.link.hello_again(self.clock.now(), true, timing(&self.parts, true));
     }
 
     pub(super) fn tick_line(&mut self, now: Time) {
         match &mut self.line {
             Line::Idle { retry_at: Some(at) } if *at <= now => {
-                self.line = Line::Joining { attempt: self.parts.connector.join(), since: now };
+                self.line = Line::Joining { attempt: self.parts.connector.join(), since: now, give_up_at: self.patience().map(|bound| now + bound) };
             }
+            Line::Joining { give_up_at: Some(at), .. } if *at <= now => self.broken("the attempt was not answered".to_owned()),
             Line::Open(open) if open.fall_back_at.is_some_and(|at| at <= now) => self.fall_back("the hello was not answered"),
             _ => {}
         }
+    }
+
+    /// How long an attempt may take. The first one may have megabytes to bring, and bounds itself. Later on, one that falls silent is
+    /// no better than a connection that does; after some that did, perhaps there is something to be brought again, and it gets more time.
+    fn patience(&self) -> Option<Duration> {
+        let attempts = self.absence.as_ref().map_or(0, Absence::attempts);
+        let silence = Duration::from_millis(self.parts.settings.supervisor.timing.silence_ms.into());
+        (self.link.epoch() != 0).then(|| silence.saturating_mul(1 << attempts.saturating_sub(ATTEMPTS - 1).min(16)))
     }
 
     pub(super) fn on_joined(&mut self, outcome: Result<Connection, JoinFailure>) {
@@ -116,7 +125,7 @@ impl Driver {
         let now = self.clock.now();
         let was_attached = self.link.is_attached() || self.absence.is_none();
         self.link.disconnect();
-        self.unary = self.unary_only;
+        self.unary = !self.streamed && self.unary_attached >= 2;
         let absence = self.absence.get_or_insert_with(|| Absence::new(now));
         let pause = if was_attached {
             absence.reason = reason;
@@ -150,7 +159,7 @@ impl Driver {
                 seconds: absence.counted().as_secs(),
                 reason: absence.reason.clone(),
             };
-            self.finish(Over::Failed(failure));
+            self.give_up(&failure);
         }
     }
 
@@ -160,7 +169,7 @@ impl Driver {
         tracing::info!(sandbox = self.parts.sandbox, epoch, "the supervisor was killed; another one is there");
         let now = self.clock.now();
         self.parts.pool.clear();
-        let former = std::mem::replace(&mut self.link, Link::host(host(&self.parts), now));
+        let former = std::mem::replace(&mut self.link, Link::host(host(&self.parts, self.unary), now));
         let (heard, unheard): (Vec<CommandId>, Vec<CommandId>) = self.commands.keys().copied().partition(|id| former.was_sent(*id));
         for id in heard {
             if let Some(active) = self.commands.remove(&id) {

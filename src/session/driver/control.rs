@@ -44,11 +44,7 @@ impl Driver {
                     self.settle_if_over(id);
                 }
             }
-            FromSupervisor::CleanupFailed(survivor) => {
-                if let Some(active) = self.commands.get(&id) {
-                    active.command.set_tree(Tree::Stuck(Failure::Survived(vec![survivor])));
-                }
-            }
+            FromSupervisor::CleanupFailed(survivor) => self.on_survivor(id, survivor),
             FromSupervisor::StdinClosed => {
                 if let Some(active) = self.commands.get(&id) {
                     active.command.close_input();

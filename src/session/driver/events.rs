@@ -66,7 +66,12 @@ impl Driver {
     fn on_attached(&mut self) {
         tracing::debug!(sandbox = self.parts.sandbox, unary = self.unary, "attached");
         self.absence = None;
-        self.unary_only |= self.unary;
+        // One broken connection between two words looks like a daemon without the streaming way: believe it the second time.
+        if self.unary {
+            self.unary_attached = self.unary_attached.saturating_add(1);
+        } else {
+            self.streamed = true;
+        }
         self.checking = None;
         if let Line::Open(open) = &mut self.line {
             open.fall_back_at = None;

@@ -22,6 +22,8 @@ pub enum Line {
         attempt: BoxFuture<'static, Result<Connection, JoinFailure>>,
         /// When it began.
         since: Time,
+        /// When it is not waited for any longer.
+        give_up_at: Option<Time>,
     },
     /// There is one.
     Open(Open),
@@ -101,7 +103,7 @@ impl Line {
     pub fn next_time(&self) -> Option<Time> {
         match self {
             Self::Idle { retry_at } => *retry_at,
-            Self::Joining { .. } => None,
+            Self::Joining { give_up_at, .. } => *give_up_at,
             Self::Open(open) => open.fall_back_at,
         }
     }

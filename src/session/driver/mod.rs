@@ -9,7 +9,9 @@
 //! | `events` | what the supervisor says |
 //! | `control` | what it says about commands |
 //! | `connect` | the life of the connection |
+//! | `give_up` | a sandbox that stayed unreachable |
 //! | `settle` | when a command is over |
+//! | `survivor` | members of a tree that belong to another user |
 //! | `over` | the end of the session |
 
 mod absence;
@@ -17,10 +19,12 @@ mod active;
 mod connect;
 mod control;
 mod events;
+mod give_up;
 mod line;
 mod ops;
 mod over;
 mod settle;
+mod survivor;
 #[cfg(test)]
 mod tests;
 
@@ -32,15 +36,16 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
+use futures_util::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use protocol::{
     CommandId, Link, Time,
     control::Resolve,
+    handshake::{Settings, Timing},
     link::HostConfig,
 };
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use self::{absence::Absence, active::Active, line::Line};
+use self::{absence::Absence, active::Active, line::Line, survivor::Errand};
 use super::{
     clock::Clock,
     connector::{Connection, Connector, JoinFailure, SandboxState},
@@ -89,6 +94,7 @@ pub struct Driver {
     line: Line,
     absence: Option<Absence>,
     checking: Option<BoxFuture<'static, SandboxState>>,
+    errands: FuturesUnordered<BoxFuture<'static, Errand>>,
     commands: HashMap<CommandId, Active>,
     /// When the outcome of a command waits no longer for its streams.
     deadlines: BTreeSet<(Time, CommandId)>,
@@ -99,8 +105,10 @@ pub struct Driver {
     shutdown: Vec<Arc<Request>>,
     /// Each message goes up in a request of its own.
     unary: bool,
-    /// It has been seen that only that way works here.
-    unary_only: bool,
+    /// How often only that way was answered.
+    unary_attached: u8,
+    /// The other way was answered once: it is there.
+    streamed: bool,
     end: Option<Over>,
 }
 
@@ -112,6 +120,7 @@ enum Happening {
     Sent(Result<(), String>),
     StreamingOver(String),
     State(SandboxState),
+    Errand(Errand),
     Time,
 }
 
@@ -119,7 +128,7 @@ impl Driver {
     /// A driver that begins to connect as soon as it runs.
     pub fn new(parts: Parts) -> Self {
         let clock = Clock::start();
-        let link = Link::host(host(&parts), clock.now());
+        let link = Link::host(host(&parts, false), clock.now());
         Self {
             parts,
             clock,
@@ -127,6 +136,7 @@ impl Driver {
             line: Line::Idle { retry_at: Some(Time::default()) },
             absence: Some(Absence::new(Time::default())),
             checking: None,
+            errands: FuturesUnordered::new(),
             commands: HashMap::new(),
             deadlines: BTreeSet::new(),
             lookups: HashMap::new(),
@@ -134,7 +144,8 @@ impl Driver {
             last_question: 0,
             shutdown: Vec::new(),
             unary: false,
-            unary_only: false,
+            unary_attached: 0,
+            streamed: false,
             end: None,
         }
     }
@@ -162,6 +173,7 @@ impl Driver {
                 Happening::Sent(sent) => self.on_sent(sent),
                 Happening::StreamingOver(reason) => self.way_up_lost(reason),
                 Happening::State(state) => self.on_state(state),
+                Happening::Errand(errand) => self.on_errand(errand),
                 Happening::Time => {}
             }
         }
@@ -173,7 +185,7 @@ impl Driver {
 
     async fn happening(&mut self) -> Happening {
         let deadline = self.next_time().map(|time| self.clock.instant(time));
-        let Self { parts, line, checking, .. } = self;
+        let Self { parts, line, checking, errands, .. } = self;
         let time = async {
             match deadline {
                 Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
@@ -184,6 +196,7 @@ impl Driver {
             op = parts.ops.recv() => Happening::Op(op),
             happening = line.happening() => happening,
             state = maybe(checking.as_mut()) => Happening::State(state),
+            Some(errand) = errands.next() => Happening::Errand(errand),
             () = time => Happening::Time,
         }
     }
@@ -223,11 +236,17 @@ impl Driver {
     }
 }
 
-fn host(parts: &Parts) -> HostConfig {
+/// How the link is timed where each message is a request, or is not.
+fn timing(parts: &Parts, unary: bool) -> Timing {
+    let timing = parts.settings.supervisor.timing;
+    if unary { Timing::unary(timing.silence_ms) } else { timing }
+}
+
+fn host(parts: &Parts, unary: bool) -> HostConfig {
     HostConfig {
         token: parts.secrets.token(),
         sandbox: parts.sandbox.clone(),
-        settings: parts.settings.supervisor.clone(),
+        settings: Settings { timing: timing(parts, unary), ..parts.settings.supervisor.clone() },
         keys: parts.secrets.keys(),
         fresh: true,
     }

@@ -21,6 +21,7 @@ use crate::session::{
 
 impl Driver {
     pub(super) fn on_op(&mut self, op: Op) {
+        self.wake_for(&op);
         match op {
             Op::Start(id, command, start) => self.start(id, command, start),
             Op::Input(id) => {

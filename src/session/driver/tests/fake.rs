@@ -60,6 +60,7 @@ struct State {
     refused: usize,
     sandbox: SandboxState,
     deaf_streaming: bool,
+    swallow_joins: bool,
 }
 
 #[derive(Default)]
@@ -101,6 +102,7 @@ impl Fake {
             refused: 0,
             sandbox: SandboxState::Running,
             deaf_streaming: false,
+            swallow_joins: false,
         };
         let shared = Arc::new(Shared { state: Mutex::new(state), heard: tokio::sync::Mutex::new(heard), tell, clock });
         let weak = Arc::downgrade(&shared);
@@ -211,7 +213,12 @@ impl Fake {
         self.with(|state| state.deaf_streaming = true);
     }
 
-    /// Connections made so far.
+    /// From now on attempts to join get no answer, or get one.
+    pub fn swallow_joins(&self, yes: bool) {
+        self.with(|state| state.swallow_joins = yes);
+    }
+
+    /// Attempts that were not refused so far.
     pub fn joins(&self) -> usize {
         self.with(|state| state.joins)
     }
@@ -357,7 +364,17 @@ impl Outgoing for Way {
 impl Connector for Fake {
     fn join(&self) -> BoxFuture<'static, Result<Connection, JoinFailure>> {
         let fake = self.clone();
-        async move { fake.join_now() }.boxed()
+        async move {
+            let swallowed = fake.with(|state| {
+                state.joins += usize::from(state.swallow_joins);
+                state.swallow_joins
+            });
+            if swallowed {
+                return std::future::pending().await;
+            }
+            fake.join_now()
+        }
+        .boxed()
     }
 
     fn state(&self) -> BoxFuture<'static, SandboxState> {

@@ -110,6 +110,48 @@ async fn c82_a_sandbox_that_stays_unreachable_is_given_up_and_says_why() {
 }
 
 #[tokio::test]
+async fn c32_what_was_given_up_can_be_ended_when_the_sandbox_is_back_and_new_commands_run_there() {
+    let mut world = World::lost_after(Duration::from_millis(300));
+    let (id, command) = world.running().await;
+    world.fake.refuse(failing(false));
+    world.fake.cut();
+    let failure = world.outcome(&command).await.unwrap_err();
+    let unheard = world.command(false, [COLLECT; 2]);
+    world.start(&unheard, false, [COLLECT; 2], 1000);
+    assert!(matches!(world.outcome(&unheard).await, Err(Failure::Lost { .. })), "it was tried again for the new command");
+    assert_eq!(unheard.tree(), Tree::Gone);
+    world.fake.refuse(None);
+    command.terminate();
+    assert!(matches!(world.fake.heard().await, Heard::Control(at, ToSupervisor::Terminate) if at == id));
+    world.fake.say(id, &FromSupervisor::Gone);
+    assert_eq!(world.tree(&command).await, Tree::Gone);
+    assert_eq!(command.outcome(), Some(Err(failure)), "said once");
+    let (_, next) = world.running().await;
+    assert!(next.is_started());
+}
+
+#[tokio::test]
+async fn an_attempt_that_is_not_answered_is_given_up_like_a_silent_connection() {
+    let mut world = World::silent_after(Duration::from_millis(200));
+    let (id, command) = world.running().await;
+    world.fake.swallow_joins(true);
+    world.fake.cut();
+    let joins = world.fake.joins();
+    let fake = world.fake.clone();
+    tokio::time::timeout(super::PATIENCE, async {
+        while fake.joins() < joins + 2 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await
+    .unwrap();
+    world.fake.swallow_joins(false);
+    world.fake.end_outputs(id);
+    world.exit(id, 6);
+    assert_eq!(world.outcome(&command).await, Ok(Outcome { exit_code: Some(6), signal: None }));
+}
+
+#[tokio::test]
 async fn c82_a_paused_sandbox_is_waited_for() {
     let mut world = World::lost_after(Duration::from_millis(200));
     let (id, command) = world.running().await;

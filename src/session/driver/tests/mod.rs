@@ -10,7 +10,7 @@ use std::{sync::Arc, time::Duration};
 
 use protocol::{
     control::{Exit, FromSupervisor, Output, OutputChannel, Spill, Start, Stdio},
-    handshake::Settings,
+    handshake::{Settings, Timing},
 };
 use tokio::runtime::Handle;
 
@@ -43,13 +43,22 @@ impl World {
         Self::with(Fake::new(), lost_after)
     }
 
+    /// A connection, or an attempt at one, that is silent for so long is given up.
+    fn silent_after(silence: Duration) -> Self {
+        let timing = Timing::streaming(u32::try_from(silence.as_millis()).unwrap());
+        Self::with_settings(Fake::new(), SessionSettings { supervisor: Settings { timing, ..Settings::default() }, lost_after: PATIENCE })
+    }
+
     fn with(fake: Fake, lost_after: Duration) -> Self {
+        Self::with_settings(fake, SessionSettings { supervisor: Settings::default(), lost_after })
+    }
+
+    fn with_settings(fake: Fake, settings: SessionSettings) -> Self {
         let wakes = Arc::new(Wakes::default());
         let (tell, news) = tokio::sync::mpsc::unbounded_channel();
         wakes.on_change(move || {
             let _ = tell.send(());
         });
-        let settings = SessionSettings { supervisor: Settings::default(), lost_after };
         let session =
             Session::begin(&Handle::current(), "isandbox".into(), settings, Secrets::new().unwrap(), Arc::new(fake.clone()));
         Self { fake, wakes, news, session }

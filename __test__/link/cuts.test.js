@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { createHash, randomBytes } from 'node:crypto'
+import { test } from 'node:test'
+import { EXTENDED, settled, useLink } from './world.js'
+import { until, within } from '../support/deadline.js'
+
+const MIB = 1024 * 1024
+const BYTES = (EXTENDED ? 100 : 20) * MIB
+const AT_LEAST_MS = 8_000
+const CUT_MS = 100
+const link = useLink()
+
+const hash = () => createHash('sha256')
+const sum = async (world, file) => (await world.witness(`sha256sum < ${file}`)).slice(0, 64)
+
+/** Reads a command's output to its end; returns its digest and length. */
+async function download(world) {
+  const handle = world.spawn(['sh', '-c', `head -c ${BYTES} /dev/urandom | tee down`], { stdout: 'pipe' })
+  const digest = hash()
+  let bytes = 0
+  for await (const chunk of handle.stdout) {
+    digest.update(chunk)
+    bytes += chunk.length
+  }
+  return { outcome: await settled(handle), bytes, digest: digest.digest('hex') }
+}
+
+/** Writes to a command's input; returns the digest of what was written. */
+async function upload(world) {
+  const handle = world.spawn(['sh', '-c', 'cat > up; exit 7'], { stdin: 'pipe' })
+  const digest = hash()
+  for (let sent = 0; sent < BYTES; sent += MIB) {
+    const part = randomBytes(MIB)
+    digest.update(part)
+    if (!handle.stdin.write(part)) await new Promise(resolve => handle.stdin.once('drain', resolve))
+  }
+  handle.stdin.end()
+  return { outcome: await settled(handle, 'the upload', 300_000), digest: digest.digest('hex') }
+}
+
+/** Short commands, one after the other, until `isOver`; returns how many, and those with a wrong outcome. */
+async function shorts(world, isOver) {
+  const wrong = []
+  let count = 0
+  for (; !isOver(); count++) {
+    const code = count % 7
+    const { exitCode, signal, stdout } = await world.sh(`echo x >> count; echo ${count}; exit ${code}`)
+    if (exitCode !== code || signal !== null || stdout !== `${count}\n`) wrong.push({ count, exitCode, signal, stdout })
+  }
+  return { count, wrong }
+}
+
+/** One command that answers each line with the same line. */
+async function echoes(world, isOver) {
+  const handle = world.spawn(['cat'], { stdin: 'pipe', stdout: 'pipe' })
+  const lines = handle.stdout.setEncoding('utf8')[Symbol.asyncIterator]()
+  let rest = ''
+  let count = 0
+  for (; !isOver(); count++) {
+    handle.stdin.write(`${count}\n`)
+    while (!rest.includes('\n')) rest += (await within(lines.next(), 30_000, `the echo of ${count}`)).value
+    const [line, ...more] = rest.split('\n')
+    assert.equal(line, String(count))
+    rest = more.join('\n')
+  }
+  handle.stdin.end()
+  return { count, rest, outcome: await settled(handle) }
+}
+
+test('C14 C15 C20 no byte is lost or repeated and each command runs once while every connection is cut all the time (trap H3)', { timeout: 600_000 }, async t => {
+  const world = await link.open()
+  world.proxy.bytes = { cutAfterMs: CUT_MS, random: true }
+  world.proxy.cut()
+  const before = world.proxy.requests.length
+  const end = performance.now() + AT_LEAST_MS
+  let busy = 2
+  const isOver = () => busy === 0 && performance.now() > end
+  const done = transfer => transfer.finally(() => { busy-- })
+  const [down, up, short, echo] = await Promise.all([done(download(world)), done(upload(world)), shorts(world, isOver), echoes(world, isOver)])
+  world.heal()
+  const joins = world.proxy.requests.slice(before).filter(({ path }) => path.endsWith('/Start')).length
+  t.diagnostic(`${BYTES / MIB} MiB each way, ${joins} joins, ${short.count} short commands, ${echo.count} echoes`)
+  assert.ok(joins >= 20, `only ${joins} joins: there were no cuts`)
+  assert.deepEqual(down.outcome, { exitCode: 0, signal: null })
+  assert.equal(down.bytes, BYTES)
+  assert.equal(down.digest, await sum(world, 'down'))
+  assert.deepEqual(up.outcome, { exitCode: 7, signal: null })
+  assert.equal(up.digest, await sum(world, 'up'))
+  assert.deepEqual(short.wrong, [])
+  assert.ok(short.count > 5)
+  assert.equal(Number(await world.witness('wc -l < count')), short.count)
+  assert.deepEqual([echo.rest, echo.outcome], ['', { exitCode: 0, signal: null }])
+})
+
+test('C15 a counter that is cut off for half a second at random moments has no gap and no repetition (trap H3)', { timeout: 300_000 }, async () => {
+  const world = await link.open()
+  const count = 400
+  const spill = { maxBytes: 64 * 1024, spill: { maxBytes: MIB } }
+  const handles = ['pipe', spill].map(stdout => world.spawn(['sh', '-c', `i=0; while [ $i -lt ${count} ]; do echo $i; i=$((i+1)); sleep .01; done`], { stdout }))
+  const [piped, collected] = handles
+  let text = ''
+  piped.stdout.setEncoding('utf8').on('data', part => { text += part })
+  let running = true
+  let breaks = 0
+  const breaking = (async () => {
+    while (running) {
+      const seen = text.length
+      await until(() => text.length > seen || !running, 30_000, 'the counter to be heard again')
+      await new Promise(resolve => setTimeout(resolve, Math.random() * 200))
+      world.proxy.bytes = { frozen: true }
+      world.proxy.cut()
+      await new Promise(resolve => setTimeout(resolve, 500))
+      world.heal()
+      world.proxy.cut()
+      breaks++
+    }
+  })()
+  await Promise.all(handles.map(handle => settled(handle, 'the counter', 120_000)))
+  running = false
+  await breaking
+  assert.ok(breaks >= 3, `${breaks} breaks`)
+  const expected = Array.from({ length: count }, (_, i) => `${i}\n`).join('')
+  assert.equal(text, expected)
+  assert.equal(collected.collected.stdout.readFrom(0).text, expected)
+})
+
+test('C15 bytes arrive over a line that carries one at a time, or that closes whenever it is idle', { timeout: 180_000 }, async () => {
+  const world = await link.open()
+  for (const bytes of [{ trickle: true }, { cutIdleMs: 30 }, { cutAfterMs: 150, how: 'fin' }]) {
+    world.proxy.bytes = bytes
+    world.proxy.cut()
+    const { stdout, exitCode } = await world.sh('for i in 1 2 3 4 5; do echo $i; sleep .1; done; exit 3')
+    assert.deepEqual([stdout, exitCode], ['1\n2\n3\n4\n5\n', 3], JSON.stringify(bytes))
+  }
+})

@@ -1,0 +1,117 @@
+/**
+ * What the tests of the link share: one server a file, and providers that reach a sandbox through a faulty way of their own.
+ *
+ * There is no owner in between: the sandbox is the vendor SDK's object, so that nothing but the provider uses the way.
+ * @module test/link/world
+ */
+import { after, before } from 'node:test'
+import { Context } from '@deepseek-ai/cordis'
+import { Sandbox } from 'e2b'
+import Native from '../../index.js'
+import { PATIENCE_MS, World, settled } from '../commands/world.js'
+import { within } from '../support/deadline.js'
+import { openFaultProxy } from '../support/fault-proxy.js'
+import { serverEnvironment, startServer } from '../support/server.js'
+
+export { EXTENDED, PATIENCE_MS, drain, end, gone, mark, rejection, says, settled, text } from '../commands/world.js'
+
+/** Why a test that needs more than the seam of a server is skipped, or false. */
+export const needsSandboxd = process.env.DSH_TEST_E2B_API_URL !== undefined && 'needs a sandboxd of its own'
+
+/** Gives the file its server; `link.open()` makes worlds, which end with the file. */
+export function useLink({ args = [] } = {}) {
+  const link = new Link()
+  before(async () => {
+    link.server = await startServer(args)
+    Object.assign(process.env, serverEnvironment(link.server))
+  })
+  after(async () => {
+    try {
+      for (const world of link.worlds) await world.close()
+    } finally {
+      await link.server?.stop()
+    }
+  })
+  return link
+}
+
+class Link {
+  /** @type {import('../support/server.js').Server} */ server
+  worlds = new Set()
+
+  /**
+   * A provider of its own in a sandbox of its own, through a way of its own.
+   * @param {object} [config] of the provider
+   * @param {object} [options]
+   * @param {Sandbox} [options.sandbox] an existing one
+   * @param {Function} [options.Provider]
+   * @param {object} [options.proxy] see {@link openFaultProxy}
+   * @param {import('../support/fault-proxy-requests.js').Rule[]} [options.rules] from the beginning
+   * @param {boolean} [options.warm] wait until the supervisor is there; default true
+   * @returns {Promise<LinkWorld>}
+   */
+  async open(config = {}, { sandbox, Provider = Native, proxy: proxyOptions, rules = [], warm = true } = {}) {
+    const proxy = await openFaultProxy(this.server.sandboxUrl, proxyOptions)
+    proxy.rules = rules
+    const own = sandbox ?? await Sandbox.create({ timeoutMs: 3_600_000 })
+    const through = new Sandbox({
+      sandboxId: own.sandboxId, envdVersion: own.envdApi.version, envdAccessToken: own.envdAccessToken,
+      sandboxDomain: own.sandboxDomain, sandboxUrl: proxy.url, apiUrl: this.server.apiUrl, apiKey: this.server.apiKey,
+    })
+    const world = new LinkWorld({ proxy, direct: own, through, owned: sandbox === undefined, server: this.server })
+    this.worlds.add(world)
+    await world.load(Provider, config)
+    if (warm) await settled(world.spawn(['true']), 'the first command')
+    return world
+  }
+}
+
+/** One provider, its sandbox, and the way between them. */
+export class LinkWorld extends World {
+  constructor({ proxy, direct, through, owned, server }) {
+    super()
+    Object.assign(this, { proxy, direct, through, owned, server })
+  }
+
+  get cwd() {
+    return '/home/user'
+  }
+
+  async load(Provider, config) {
+    this.ctx = new Context()
+    this.ctx.logger.error = () => {}
+    const { through } = this
+    this.ctx.reflect.provide('e2b', { cwd: this.cwd, runtimeRoot: '/home/user/.dsh-e2b', getSandbox: async () => through })
+    this.fiber = await this.ctx.plugin(Provider, config)
+    this.subprocess = this.ctx.subprocess
+  }
+
+  /** Disposes the provider; what that throws is thrown. */
+  async dispose() {
+    this.disposed ??= within(Promise.resolve(this.fiber.dispose()), PATIENCE_MS * 2, 'disposal of the provider')
+    return this.disposed
+  }
+
+  /** Past the provider and the faulty way: a line of bash by the vendor's SDK. */
+  async witness(script, { user = 'user' } = {}) {
+    const result = await this.direct.commands.run(script, { user }).catch(error => {
+      if (typeof error.exitCode !== 'number') throw error
+      return error
+    })
+    return result.stdout
+  }
+
+  /** Heals the way. */
+  heal() {
+    this.proxy.bytes = {}
+    this.proxy.rules = []
+    this.proxy.upstreamSilent = false
+  }
+
+  async close() {
+    this.heal()
+    await this.dispose().catch(() => {})
+    if (this.owned) await this.direct.kill().catch(() => {})
+    await this.proxy.close()
+  }
+}
