@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use napi::Result;
+use napi::{Env, Result};
 use napi_derive::napi;
 use process::environment::{Change, Environment};
 use protocol::control::{StartFailure, StartStage};
@@ -81,14 +81,17 @@ pub struct LocalTerminalSpec {
 impl NativeLocal {
     /// Starts nothing. `supervisors` are the packed ones, of which this machine's guards what is started here.
     #[napi(constructor, catch_unwind)]
-    pub fn new(waker: &Waker, supervisors: Vec<PackedFile>) -> Result<Self> {
+    pub fn new(env: Env, waker: &Waker, supervisors: Vec<PackedFile>) -> Result<Self> {
         let own =
             [Machine::X86_64, Machine::Aarch64].into_iter().find(|machine| machine.name() == std::env::consts::ARCH);
         let packed = supervisors.into_iter().find(|file| file.architecture == std::env::consts::ARCH);
         if let (Some(machine), Some(PackedFile { path, sha256, size, .. })) = (own, packed) {
             guard::arm(&runtime::handle()?, PackedSupervisor { machine, path, sha256, size: whole(size) });
         }
-        Ok(Self { wakes: Arc::clone(waker.wakes()), living: Arc::default() })
+        let living = Arc::new(Living::default());
+        // A worker thread that is ended from outside has no `exit` event.
+        env.add_env_cleanup_hook(Arc::clone(&living), |living| living.kill_all())?;
+        Ok(Self { wakes: Arc::clone(waker.wakes()), living })
     }
 
     /// Starts a command; its process id is known when this returns, or -1 when the start failed.

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { until, within } from '../support/deadline.js'
+import { PATIENCE_MS, bytesOf, isAlive, useWorld } from './support.js'
+
+const world = useWorld()
+const SHELL = ['bash', '--norc', '--noprofile', '-i']
+
+/** A shell that waits for input, and everything that it has shown. */
+async function shell(options) {
+  const terminal = await world.terminal(SHELL, { env: { PS1: '> ' }, ...options })
+  const shown = { text: '' }
+  terminal.output.on('data', chunk => { shown.text += chunk })
+  await waiting(terminal)
+  return { terminal, shown, shows: text => until(() => shown.text.includes(text), PATIENCE_MS, `${JSON.stringify(text)} on the terminal`) }
+}
+
+const waiting = terminal => until(async () => (await terminal.inspectForeground())?.inputWaiting, PATIENCE_MS, 'a shell that waits')
+
+test('C50 the first bytes are the program\'s own, on a terminal of the wanted size, with TERM=dumb and PWD', async () => {
+  const terminal = await world.terminal(['sh', '-c', 'stty size; echo $TERM $PWD; tty; exit 7'], { rows: 33, cols: 99 })
+  const text = (await within(bytesOf(terminal.output), PATIENCE_MS, 'its output')).toString()
+  assert.match(text, /^33 99\r\ndumb \/tmp\r\n\/dev\/pts\/\d+\r\n$/)
+  assert.deepEqual(await terminal.done, { exitCode: 7, signal: null })
+  const named = await world.terminal(['sh', '-c', 'echo ${TERM-none} ${PWD}'], { env: { TERM: 'xterm', PWD: undefined } })
+  assert.match((await bytesOf(named.output)).toString(), /^xterm \/tmp\r\n$/)
+})
+
+test('C50 a program that is not there rejects, as do an empty argv and an aborted signal', async () => {
+  await assert.rejects(world.terminal(['no-such-program']), { code: 'ENOENT', path: 'no-such-program' })
+  await assert.rejects(world.terminal([]), /must contain a program/)
+  await assert.rejects(world.terminal(['sh'], { signal: AbortSignal.abort('stop') }), reason => reason === 'stop')
+})
+
+test('C51 what is typed arrives, and all output before the end', async () => {
+  const terminal = await world.terminal(['sh', '-c', 'stty -echo; echo ready; read line; echo "<$line>"; seq 1 50000'])
+  const output = bytesOf(terminal.output)
+  await waiting(terminal)
+  await terminal.write('grüße\n')
+  const text = (await within(output, PATIENCE_MS, 'its output')).toString()
+  const numbers = Array.from({ length: 50_000 }, (_, index) => `${index + 1}\r\n`).join('')
+  assert.ok(text.endsWith(`<grüße>\r\n${numbers}`), text.slice(0, 100))
+  await assert.rejects(terminal.write('x'), /terminal process has exited/)
+  await assert.rejects(terminal.signalForeground('SIGINT'), /cannot resolve foreground process group/)
+})
+
+test('C52 C53 the group in front is known, signalled alone, and the shell itself is not killed', async () => {
+  const { terminal, shows } = await shell()
+  assert.deepEqual(await terminal.inspectForeground(), { processGroupId: terminal.pid, inputWaiting: true })
+  await terminal.write('sh -c "echo up; exec sleep 60"\r')
+  await shows('\r\nup\r\n')
+  const front = await terminal.inspectForeground()
+  assert.equal(front.inputWaiting, false)
+  assert.equal(await terminal.signalForeground('SIGINT'), front.processGroupId)
+  await waiting(terminal)
+  await assert.rejects(terminal.signalForeground('SIGKILL'), /refusing to SIGKILL the terminal shell/)
+  await terminal.write('echo a$((1+1))b\r')
+  await shows('a2b')
+  await terminal.terminate()
+})
+
+test('C57 another size is seen, a wrong one refused', async () => {
+  const { terminal, shows } = await shell()
+  terminal.resize(50, 132)
+  await terminal.write('stty size\r')
+  await shows('50 132')
+  assert.throws(() => terminal.resize(0, 1), RangeError)
+  await terminal.terminate()
+})
+
+test('C54 D26 terminate ends the session and who left it, then operations are refused', async () => {
+  const { terminal, shown, shows } = await shell({ graceMs: 300 })
+  await terminal.write('(trap "" TERM HUP; sleep 500) & sleep 501 & disown; (python3 -c "import os,time; os.setsid(); print(\'far\', os.getpid(), flush=True); time.sleep(500)" & wait) &\r')
+  await shows('far ')
+  const far = Number(await until(() => shown.text.match(/far (\d+)/)?.[1], PATIENCE_MS, 'who left'))
+  assert.ok(isAlive(far))
+  await within(terminal.terminate(), PATIENCE_MS, 'the end')
+  assert.deepEqual([terminal.pid, far].filter(isAlive), [])
+  assert.equal((await terminal.done).exitCode, null)
+  await assert.rejects(terminal.write('x'), /terminal is terminating/)
+  await assert.rejects(terminal.inspectForeground(), /terminal is terminating/)
+})
+
+test('C51 C72 the output ends with the program although others hold the terminal, and they are ended', async () => {
+  const terminal = await world.terminal(['bash', '-c', 'trap "" HUP; (trap "" TERM HUP; sleep 500) & echo $!; exit 3'], { graceMs: 200 })
+  const text = (await within(bytesOf(terminal.output), PATIENCE_MS, 'its output')).toString()
+  assert.deepEqual(await terminal.done, { exitCode: 3, signal: null })
+  await until(() => !isAlive(Number(text)), PATIENCE_MS, 'the end of who was left')
+})
+
+test('C56 a reader that pauses holds the program, and costs its window only', async () => {
+  const before = process.memoryUsage().rss
+  const terminal = await world.terminal(['head', '-c', '100000000', '/dev/zero'])
+  await new Promise(resolve => terminal.output.once('readable', resolve))
+  assert.ok(terminal.output.read(10).length === 10)
+  assert.ok(isAlive(terminal.pid))
+  let length = 10
+  for await (const chunk of terminal.output) length += chunk.length
+  assert.equal(length, 100_000_000)
+  assert.ok(process.memoryUsage().rss - before < 64 << 20)
+})

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { until, within } from '../support/deadline.js'
+import { PATIENCE_MS, World, bytesOf, isAlive, useWorld } from './support.js'
+
+const world = useWorld()
+const numbers = text => text.split(/\s+/).map(Number)
+
+test('C30 terminate sends SIGTERM, and after the grace SIGKILL', async () => {
+  const polite = world.spawn(['sleep', '60'])
+  polite.terminate()
+  polite.terminate()
+  assert.deepEqual(await within(polite.done, PATIENCE_MS, 'a polite program'), { exitCode: null, signal: 'SIGTERM' })
+  const { handle } = await world.announced('trap "" TERM; echo ready; while :; do sleep 0.1; done', { graceMs: 300 })
+  const start = performance.now()
+  handle.terminate()
+  assert.deepEqual(await within(handle.done, PATIENCE_MS, 'a stubborn program'), { exitCode: null, signal: 'SIGKILL' })
+  assert.ok(performance.now() - start >= 290)
+  assert.equal(await handle.waitForExit(), true)
+})
+
+test('C30 every group of the session is ended, stopped members too', async () => {
+  const { handle, text } = await world.announced('set -m; sleep 500 & a=$!; timeout 500 sleep 501 & b=$!; sleep 502 & kill -STOP $!; echo $a $b $!; wait')
+  handle.terminate()
+  assert.equal(await within(handle.waitForExit(), PATIENCE_MS, 'the end'), true)
+  assert.deepEqual(numbers(text).filter(isAlive), [])
+})
+
+test('C31 the tree outlives its leader, and its end is heard', async () => {
+  const { handle, text } = await world.announced('set -m; sleep 500 >/dev/null 2>&1 & echo $!')
+  await within(handle.done, PATIENCE_MS, 'the leader')
+  assert.equal(await handle.waitForExit(AbortSignal.timeout(100)), false)
+  process.kill(Number(text), 'SIGKILL')
+  assert.equal(await within(handle.waitForExit(), PATIENCE_MS, 'the end'), true)
+})
+
+test('C31 a member that leaves the session is not waited for, and C34 survives', async () => {
+  const { handle, text } = await world.announced('setsid sleep 500 >/dev/null 2>&1 & echo $!')
+  const daemon = Number(text)
+  try {
+    await within(handle.done, PATIENCE_MS, 'the leader')
+    assert.equal(await within(handle.waitForExit(), PATIENCE_MS, 'the end'), true)
+    handle.terminate()
+    assert.ok(isAlive(daemon))
+  } finally {
+    process.kill(daemon, 'SIGKILL')
+  }
+})
+
+test('C30 descendants that ignore SIGTERM and outlived their leader are killed', async () => {
+  const { handle, text } = await world.announced('bash -c \'trap "" TERM; echo $$; sleep 500\' 2>/dev/null & sleep 0.3; set -m; sleep 501 >/dev/null 2>&1 & exit 0', { graceMs: 200 })
+  await within(handle.done, PATIENCE_MS, 'the leader')
+  assert.ok(isAlive(Number(text)))
+  handle.terminate()
+  assert.equal(await within(handle.waitForExit(), PATIENCE_MS, 'the end'), true)
+  assert.ok(!isAlive(Number(text)))
+})
+
+test('C30 last words of a SIGTERM handler arrive on a raw pipe', async () => {
+  const handle = world.spawn(['bash', '-c', 'trap "echo bye; exit 9" TERM; echo ready; while :; do sleep .05; done'], { stdout: 'pipe' })
+  const text = bytesOf(handle.stdout)
+  await new Promise(resolve => handle.stdout.once('readable', resolve))
+  handle.terminate()
+  assert.deepEqual(await within(handle.done, PATIENCE_MS, 'the outcome'), { exitCode: 9, signal: null })
+  assert.equal((await text).toString(), 'ready\nbye\n')
+})
+
+test('C30 the signal of the spec terminates, and an aborted one refuses', async () => {
+  const controller = new AbortController()
+  const handle = world.spawn(['sleep', '60'], { signal: controller.signal })
+  controller.abort()
+  assert.deepEqual(await within(handle.done, PATIENCE_MS, 'the outcome'), { exitCode: null, signal: 'SIGTERM' })
+  assert.throws(() => world.spawn(['true'], { signal: AbortSignal.abort('too late') }), /aborted before spawn: too late/)
+})
+
+test('C74 disposal ends and joins everything, also what outlived its leader, and refuses new commands', async () => {
+  const own = await new World().load()
+  const { handle, text } = await own.announced('trap "" TERM; sleep 500 & echo $!; wait; wait', { graceMs: 200 })
+  const left = await own.announced('bash -c \'trap "" TERM; sleep 501\' >/dev/null 2>&1 & echo $!', { graceMs: 200 })
+  const terminal = await own.terminal(['bash', '-c', 'trap "" TERM HUP; sleep 502; sleep 503'], { graceMs: 200 })
+  await within(left.handle.done, PATIENCE_MS, 'a leader')
+  const { subprocess } = own
+  await own.dispose()
+  assert.deepEqual([handle.pid, Number(text), Number(left.text), terminal.pid].filter(isAlive), [])
+  assert.deepEqual(await handle.done, { exitCode: null, signal: 'SIGKILL' })
+  assert.throws(() => subprocess.spawn({ argv: ['true'], cwd: '/', stdio: {}, graceMs: 1 }), /service is disposing/)
+  await assert.rejects(subprocess.spawnTerminal({ argv: ['true'] }), /service is disposing/)
+  assert.deepEqual(own.errors, [])
+})
+
+test('C30 three hundred at once are ended in little more than the grace', async () => {
+  const own = await new World().load()
+  const handles = Array.from({ length: 300 }, () => own.spawn(['sh', '-c', 'trap "" TERM; while :; do sleep 1; done'], { graceMs: 500 }))
+  await until(() => handles.every(({ pid }) => isAlive(pid)), PATIENCE_MS, 'all of them')
+  await own.dispose()
+  assert.deepEqual(handles.filter(({ pid }) => isAlive(pid)), [])
+})
