@@ -86,9 +86,18 @@ impl Delivery {
         }
     }
 
-    #[cfg(test)]
     pub(super) fn settings(&self) -> &DeliverySettings {
         &self.settings
+    }
+
+    pub(super) fn envd(&self) -> &Envd {
+        &self.envd
+    }
+
+    /// The build that runs in this sandbox, as far as is known.
+    pub(super) fn known_binary(&self) -> Result<&SupervisorBinary, DeliveryError> {
+        let index = self.known().binary;
+        self.settings.binaries.get(index).ok_or_else(|| DeliveryError::Package("there is no build in it".into()))
     }
 
     #[cfg(test)]

@@ -10,6 +10,7 @@ mod deliver;
 mod direct;
 mod error;
 mod first_word;
+mod root;
 mod running;
 mod script;
 mod stderr_tail;

@@ -74,6 +74,17 @@ impl Envd {
         })
     }
 
+    /// The same sandbox as another of its users, where the daemon allows that.
+    ///
+    /// # Errors
+    /// [`Error::Setup`].
+    pub fn as_user(&self, user: &str) -> Result<Self, Error> {
+        let facts = SandboxFacts { user: Some(user.to_owned()), ..self.inner.facts.clone() };
+        let client = Self::with_lanes(facts, self.inner.lanes.clone(), self.inner.answer_timeout)?;
+        client.inner.json.store(self.speaks_json(), Ordering::Relaxed);
+        Ok(client)
+    }
+
     /// What this client was made from.
     pub fn facts(&self) -> &SandboxFacts {
         &self.inner.facts

@@ -129,6 +129,16 @@ impl Connector for Remote {
         .boxed()
     }
 
+    fn end_process(&self, pid: u32, start_time: u64) -> BoxFuture<'static, Result<(), String>> {
+        let shared = Arc::clone(&self.shared);
+        async move {
+            let delivery = shared.delivery().map_err(|error| error.to_string())?;
+            let ended = tokio::time::timeout(ATTEMPT, delivery.kill_as_root(pid, start_time)).await;
+            ended.map_err(|_| "the sandbox' daemon did not answer".to_owned())?.map_err(|error| error.to_string())
+        }
+        .boxed()
+    }
+
     fn farewell(&self) -> BoxFuture<'static, ()> {
         let shared = Arc::clone(&self.shared);
         async move {

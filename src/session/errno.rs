@@ -1,5 +1,8 @@
 //! Names of Linux error numbers, on whatever system the host runs.
 
+/// Operation not permitted.
+pub const EPERM: i32 = 1;
+
 /// The name of a Linux error number (`ENOENT`), as Node has it in `code`.
 pub fn name(errno: i32) -> Option<&'static str> {
     Some(match errno {

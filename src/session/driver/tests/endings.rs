@@ -99,6 +99,7 @@ async fn c15_a_stalled_reader_of_a_raw_pipe_does_not_hold_the_outcome_of_a_tree_
 #[tokio::test]
 async fn c30_termination_is_asked_of_the_supervisor_and_its_failure_shows_and_can_be_tried_again() {
     let mut world = World::new();
+    world.fake.refuse_root();
     let (id, command) = world.running().await;
     command.terminate();
     assert!(matches!(world.fake.heard().await, Heard::Control(at, ToSupervisor::Terminate) if at == id));
@@ -114,6 +115,25 @@ async fn c30_termination_is_asked_of_the_supervisor_and_its_failure_shows_and_ca
     world.fake.end_outputs(id);
     world.outcome(&command).await.unwrap();
     assert!(world.fake.heard_nothing().await, "a no-op for ever");
+}
+
+#[tokio::test]
+async fn c30_a_member_of_another_user_is_ended_by_root_and_then_the_supervisor_looks_again() {
+    let mut world = World::new();
+    let (id, command) = world.running().await;
+    command.terminate();
+    assert!(matches!(world.fake.heard().await, Heard::Control(_, ToSupervisor::Terminate)));
+    let survivor = |pid| Survivor { command: id, pid, uid: 0, start_time: 5, errno: 1 };
+    for pid in [9, 10] {
+        world.fake.say(id, &FromSupervisor::CleanupFailed(survivor(pid)));
+        assert!(matches!(world.fake.heard().await, Heard::Control(at, ToSupervisor::Terminate) if at == id));
+    }
+    assert_eq!(command.tree(), Tree::Alive);
+    assert_eq!(world.fake.ended_as_root(), [(9, 5), (10, 5)]);
+    // One that root could not end either is not asked for again and again.
+    world.fake.say(id, &FromSupervisor::CleanupFailed(survivor(9)));
+    assert_eq!(world.tree(&command).await, Tree::Stuck(Failure::Survived(vec![survivor(9)])));
+    assert_eq!(world.fake.ended_as_root().len(), 2);
 }
 
 #[tokio::test]

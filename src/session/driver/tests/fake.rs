@@ -61,6 +61,8 @@ struct State {
     sandbox: SandboxState,
     deaf_streaming: bool,
     swallow_joins: bool,
+    ended_as_root: Vec<(u32, u64)>,
+    refuse_root: bool,
 }
 
 #[derive(Default)]
@@ -103,6 +105,8 @@ impl Fake {
             sandbox: SandboxState::Running,
             deaf_streaming: false,
             swallow_joins: false,
+                ended_as_root: Vec::new(),
+                refuse_root: false,
         };
         let shared = Arc::new(Shared { state: Mutex::new(state), heard: tokio::sync::Mutex::new(heard), tell, clock });
         let weak = Arc::downgrade(&shared);
@@ -216,6 +220,16 @@ impl Fake {
     /// From now on attempts to join get no answer, or get one.
     pub fn swallow_joins(&self, yes: bool) {
         self.with(|state| state.swallow_joins = yes);
+    }
+
+    /// The daemon lets nobody act as root.
+    pub fn refuse_root(&self) {
+        self.with(|state| state.refuse_root = true);
+    }
+
+    /// Processes whose end was asked of root.
+    pub fn ended_as_root(&self) -> Vec<(u32, u64)> {
+        self.with(|state| state.ended_as_root.clone())
     }
 
     /// Attempts that were not refused so far.
@@ -380,6 +394,14 @@ impl Connector for Fake {
     fn state(&self) -> BoxFuture<'static, SandboxState> {
         let fake = self.clone();
         async move { fake.with(|state| state.sandbox) }.boxed()
+    }
+
+    fn end_process(&self, pid: u32, start_time: u64) -> BoxFuture<'static, Result<(), String>> {
+        let refusal = self.with(|state| {
+            state.ended_as_root.push((pid, start_time));
+            state.refuse_root
+        });
+        std::future::ready(if refusal { Err("the daemon does not allow it".to_owned()) } else { Ok(()) }).boxed()
     }
 
     fn farewell(&self) -> BoxFuture<'static, ()> {
