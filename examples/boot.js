@@ -23,6 +23,9 @@ class HostResolvedInclude extends Include {
   import(name, getOuterStack) {
     return name.startsWith('.') ? super.import(name, getOuterStack) : import(name)
   }
+
+  /** A run changes rows (patches, disposal); the file that others read stays as it was written. */
+  async writeFile() {}
 }
 
 /**
