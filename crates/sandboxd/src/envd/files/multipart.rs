@@ -1,10 +1,11 @@
 //! Uploads as a form: any number of parts named `file`.
 
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::StatusCode;
 use bytes::Bytes;
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt as _, stream};
 use multer::{Field, Multipart};
 
 use super::{
@@ -33,7 +34,12 @@ where
     let boundary = disposition::parameters(content_type).remove("boundary").ok_or_else(|| {
         Failure::internal("error parsing multipart form: no multipart boundary param in Content-Type")
     })?;
-    let mut form = Multipart::new(body, boundary);
+    let whole = Arc::new(Mutex::new(Box::pin(body)));
+    let body = || {
+        let whole = Arc::clone(&whole);
+        stream::poll_fn(move |context| whole.lock().unwrap_or_else(PoisonError::into_inner).as_mut().poll_next(context))
+    };
+    let mut form = Multipart::new(body(), boundary);
     let mut entries: Vec<Entry> = Vec::new();
     while let Some(part) =
         form.next_field().await.map_err(|error| Failure::internal(format!("error reading form: {error}")))?
@@ -51,6 +57,10 @@ where
         store(target.clone(), file.clone(), part).await?;
         entries.push(Entry::of(&file));
     }
+    drop(form);
+    // Something follows the last boundary, if only the end of a chunked body: left unread, the connection would be reset
+    // under whoever still writes it.
+    body().for_each(|_| std::future::ready(())).await;
     Ok(entries)
 }
 
