@@ -69,7 +69,7 @@ fn run(listener: OwnedFd) -> io::Result<()> {
         let _ = process::exit::reap_blocking(worker);
     }
     // 6. Let nobody in any more, end what it left, go.
-    let _ = state::remove(&spill);
+    let _ = state::remove(&root, &spill);
     drop(listener);
     sweep::end_all_children();
     Ok(())

@@ -10,12 +10,15 @@ pub fn spill_directory(root: &Path, epoch: u64) -> PathBuf {
     root.join(format!("spill-{epoch:016x}"))
 }
 
-/// Removes the door and, if it is empty, the spill directory; valid spill files stay.
+/// Removes the door and, as far as they are empty, the spill directory and the runtime root; valid spill files stay.
 ///
 /// Works in the current directory, the runtime root. To be called while the listener is still open: as long as it is,
 /// joiners get through to it and nobody puts another door in its place.
-pub fn remove(spill: &Path) -> io::Result<()> {
+pub fn remove(root: &Path, spill: &Path) -> io::Result<()> {
     let _lock = socket::lock()?;
     let _ = std::fs::remove_dir(spill);
-    std::fs::remove_file(socket::NAME)
+    std::fs::remove_file(socket::NAME)?;
+    // A joiner that is in it already fails and is started again by its host, which makes it anew.
+    let _ = std::fs::remove_dir(root);
+    Ok(())
 }
