@@ -1,5 +1,5 @@
 /**
- * What the provider's tests share: one server and one sandbox a file, under the original TypeScript owner.
+ * What the provider's tests share: a server a file, and in it sandboxes with the provider under the original TypeScript owner.
  * @module test/provider/support
  */
 import { after, before } from 'node:test'
@@ -7,6 +7,7 @@ import { Context } from '@deepseek-ai/cordis'
 import Owner from '@deepseek-ai/dsh-e2b'
 import Provider from '../../index.js'
 import { within } from '../support/deadline.js'
+import { openLine } from '../support/line.js'
 import { serverEnvironment, startServer } from '../support/server.js'
 
 /** Nothing here takes longer than this. */
@@ -16,35 +17,76 @@ export const PATIENCE_MS = 30_000
 export const COLLECT = { maxBytes: 64 * 1024 }
 
 /**
- * A server for the tests of this file, and in it one sandbox with the provider, from before the first test to after the last.
+ * A server for the tests of this file, named by the environment as the SDK reads it.
+ * @returns {Used} its `server` is there from before the first test on
+ */
+export function useServer() {
+  const used = new Used()
+  before(() => used.begin())
+  after(() => used.end())
+  return used
+}
+
+/**
+ * The same with one sandbox in it for the whole file.
  * @param {object} [config] of the provider
  * @returns {World} filled in before the first test
  */
 export function useWorld(config = {}) {
+  const used = new Used()
   const world = new World()
-  let server
   before(async () => {
-    server = await startServer()
-    Object.assign(process.env, serverEnvironment(server))
-    await world.load(config)
+    await used.begin()
+    await used.load(config, {}, world)
   })
-  after(async () => {
-    await world.dispose()
-    await server.stop()
-  })
+  after(() => used.end())
   return world
+}
+
+/** A server and what was loaded against it; all of it ends with the file. */
+class Used {
+  cleanups = []
+
+  async begin() {
+    this.server = await startServer()
+    Object.assign(process.env, serverEnvironment(this.server))
+  }
+
+  /**
+   * Loads owner and provider.
+   * @param {object} [config] of the provider
+   * @param {{ Provider?: Function, Context?: Function, owner?: object }} [parts] others than the usual ones
+   * @param {World} [world]
+   */
+  async load(config = {}, parts = {}, world = new World()) {
+    this.cleanups.push(() => world.dispose())
+    return world.load(config, parts)
+  }
+
+  /** A line before the sandboxes' edge that can be cut; sandboxes that are loaded from now on are reached by it. */
+  async openLine(options) {
+    const line = await openLine(this.server.sandboxUrl, options)
+    process.env.E2B_SANDBOX_URL = line.url
+    this.cleanups.push(() => line.close())
+    return line
+  }
+
+  async end() {
+    for (const cleanup of this.cleanups.reverse()) await cleanup()
+    await this.server.stop()
+  }
 }
 
 /** A composition of owner and provider. */
 export class World {
   /** Loads owner and provider in a context of their own. */
-  async load(config = {}) {
+  async load(config = {}, { Provider: Class = Provider, Context: Root = Context, owner = {} } = {}) {
     this.cwd = `/home/user/work-${process.pid}-${Math.random().toString(36).slice(2, 8)}`
-    this.ctx = new Context()
+    this.ctx = new Root()
     this.errors = []
     this.ctx.logger.error = error => { this.errors.push(error) }
-    this.owner = await this.ctx.plugin(Owner, { cwd: this.cwd })
-    this.provider = await this.ctx.plugin(Provider, config)
+    this.owner = await this.ctx.plugin(Owner, { cwd: this.cwd, ...owner })
+    this.provider = await this.ctx.plugin(Class, config)
     this.subprocess = this.ctx.subprocess
     this.sandbox = await within(this.ctx.e2b.getSandbox(), PATIENCE_MS, 'the sandbox')
     return this

@@ -121,6 +121,9 @@ impl Driver {
 
     /// There is no connection any more: asks whether there is a sandbox, and tries again.
     pub(super) fn broken(&mut self, reason: String) {
+        if self.leave(None) {
+            return;
+        }
         tracing::debug!(sandbox = self.parts.sandbox, reason, "no connection");
         let now = self.clock.now();
         let was_attached = self.link.is_attached() || self.absence.is_none();

@@ -78,8 +78,8 @@ impl Driver {
             }
             // Nobody asks yet.
             FromSupervisor::Running(_) => {}
-            FromSupervisor::Ended { survivors } if survivors.is_empty() => self.finish(Over::Ended),
-            FromSupervisor::Ended { survivors } => self.finish(Over::Failed(Failure::Survived(survivors))),
+            FromSupervisor::Ended { survivors } if survivors.is_empty() => self.take_leave(Over::Ended),
+            FromSupervisor::Ended { survivors } => self.take_leave(Over::Failed(Failure::Survived(survivors))),
         }
     }
 

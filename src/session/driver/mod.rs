@@ -109,6 +109,8 @@ pub struct Driver {
     unary_attached: u8,
     /// The other way was answered once: it is there.
     streamed: bool,
+    /// The supervisor is about to go: what the session ends with, and until when that is waited for.
+    leave: Option<(Over, Time)>,
     end: Option<Over>,
 }
 
@@ -146,6 +148,7 @@ impl Driver {
             unary: false,
             unary_attached: 0,
             streamed: false,
+            leave: None,
             end: None,
         }
     }
@@ -203,7 +206,8 @@ impl Driver {
 
     fn next_time(&self) -> Option<Time> {
         let absence = self.absence.as_ref().map(|absence| absence.next_tick(self.parts.settings.lost_after));
-        [self.link.poll_timeout(), self.line.next_time(), absence, self.deadlines.first().map(|(time, _)| *time)].into_iter().flatten().min()
+        let leave = self.leave.as_ref().map(|(_, until)| *until);
+        [leave, self.link.poll_timeout(), self.line.next_time(), absence, self.deadlines.first().map(|(time, _)| *time)].into_iter().flatten().min()
     }
 
     /// What is due by the time alone.
@@ -215,6 +219,7 @@ impl Driver {
         }
         self.tick_line(now);
         self.tick_absence(now);
+        self.leave(Some(now));
         while let Some((due, command)) = self.deadlines.first().copied()
             && due <= now
         {

@@ -1,5 +1,9 @@
 //! The end of the session: everybody who waits is told.
 
+use std::time::Duration;
+
+use protocol::Time;
+
 use super::{Driver, Over};
 use crate::session::{
     command::{Outcome, Tree},
@@ -8,7 +12,30 @@ use crate::session::{
     request::Answer,
 };
 
+/// How long the supervisor may take to go after its last word.
+const FAREWELL: Duration = Duration::from_secs(4);
+
 impl Driver {
+    /// The supervisor has said its last word: it goes when it knows that this was heard, and then its connection ends.
+    pub(super) fn take_leave(&mut self, over: Over) {
+        let until = self.clock.now() + FAREWELL;
+        self.leave.get_or_insert((over, until));
+    }
+
+    /// Ends the session if the supervisor has gone, or does not.
+    pub(super) fn leave(&mut self, now: Option<Time>) -> bool {
+        match self.leave.take() {
+            Some((over, until)) if now.is_none_or(|now| until <= now) => {
+                self.finish(over);
+                true
+            }
+            leave => {
+                self.leave = leave;
+                false
+            }
+        }
+    }
+
     /// Settles whatever is open. Nothing is asked of this driver afterwards that it would not have answered here.
     pub(super) fn close(&mut self) {
         let over = self.end.clone().unwrap_or(Over::Failed(Failure::Closed));

@@ -200,6 +200,9 @@ async fn c60_a_shutdown_is_answered_when_the_supervisor_says_that_all_is_ended()
     world.session.shut_down(&request);
     assert!(matches!(world.fake.heard().await, Heard::Control(0, ToSupervisor::Shutdown)));
     world.fake.say(0, &FromSupervisor::Ended { survivors: Vec::new() });
+    world.fake.until_acknowledged().await;
+    assert_eq!(request.take(), None, "it is still going");
+    world.fake.cut();
     let asked = Arc::clone(&request);
     assert_eq!(world.until("the answer", || asked.take()).await, Ok(Answer::Done));
     assert_eq!(world.outcome(&command).await, Ok(Outcome::signalled("SIGKILL")));

@@ -246,6 +246,15 @@ impl Fake {
         }
     }
 
+    /// Waits until everything that was said is acknowledged.
+    pub async fn until_acknowledged(&self) {
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        while self.with(|state| state.link.retained()) > 0 {
+            assert!(tokio::time::Instant::now() < deadline, "an acknowledgement");
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
     /// Messages that came as a request each.
     pub fn unary_messages(&self) -> usize {
         self.with(|state| state.unary_messages)
