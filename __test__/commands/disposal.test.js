@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { PATIENCE_MS, gone, mark, matrix, rejection, says, settled, unless, useWorld } from './world.js'
+import { PATIENCE_MS, composeAt, gone, mark, matrix, rejection, says, settled, unless, useWorld } from './world.js'
 import { within } from '../support/deadline.js'
 import { hook } from './hook.js'
 
@@ -31,9 +31,8 @@ matrix('C60 C64 disposal ends every command, waits for each, and leaves nothing 
     assert.ok(exitCode === 0 || signal !== null)
   }
   assert.equal(await other.sleepers(n), 0, 'members, ignorers and those who left the session')
-  assert.equal((await other.witness(OURS, { user: 'root' })).trim(), '0')
-  const left = (await other.witness(`find ${other.cwd}/.dsh-e2b -mindepth 1 ! -name ".supervisor-*"`, { user: 'root' })).trim()
-  assert.equal(left, '')
+  await other.untilWitness(OURS, '0')
+  await other.untilWitness(`find ${other.cwd}/.dsh-e2b -mindepth 1`, '')
   await other.composition.dispose()
 })
 
@@ -61,13 +60,12 @@ matrix('C60 disposal at every moment of a start ends the command and leaves noth
       assert.equal(await gone(handle), true)
     }
     assert.equal(await other.sleepers(n), 0)
-    assert.equal((await other.witness(OURS, { user: 'root' })).trim(), '0')
+    await other.untilWitness(OURS, '0')
     await other.composition.dispose()
   }
 })
 
 matrix('C60 disposal before the sandbox is ready ends what waits for it', { timeout: 120_000 }, async () => {
-  const { composeAt } = await import('./world.js')
   for (const spawned of [0, 3]) {
     const composition = await composeAt(world.server)
     const handles = Array.from({ length: spawned }, () => composition.subprocess.spawn({
