@@ -4,7 +4,10 @@ mod package;
 mod ways;
 
 use std::{
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -51,6 +54,8 @@ struct Shared {
     settings: RemoteSettings,
     envd: Envd,
     delivery: OnceLock<Delivery>,
+    /// The supervisor spoke once.
+    reached: AtomicBool,
 }
 
 impl Remote {
@@ -61,7 +66,7 @@ impl Remote {
     pub fn new(settings: RemoteSettings) -> Result<Self, Error> {
         // Our own owner in this process has connections open already.
         let envd = crate::owner::envd_of(&settings.facts).map_or_else(|| Envd::new(settings.facts.clone()), Ok)?;
-        Ok(Self { shared: Arc::new(Shared { settings, envd, delivery: OnceLock::new() }) })
+        Ok(Self { shared: Arc::new(Shared { settings, envd, delivery: OnceLock::new(), reached: AtomicBool::new(false) }) })
     }
 }
 
@@ -87,8 +92,15 @@ impl Shared {
         Ok(self.delivery.get_or_init(|| Delivery::new(self.envd.clone(), delivery)))
     }
 
+    /// A server that has what we need does not lose it: who says so later is an edge in trouble, and is asked again.
+    fn failure(&self, error: &DeliveryError) -> JoinFailure {
+        let doubted = self.reached.load(Ordering::Relaxed) && error.is_absence();
+        JoinFailure { is_final: error.is_final() && !doubted, message: error.to_string() }
+    }
+
     async fn join(&self) -> Result<Connection, DeliveryError> {
         let attachment = self.delivery()?.attach().await?;
+        self.reached.store(true, Ordering::Relaxed);
         let (sink, outcome) = attachment.stream_input();
         let streaming_over = async {
             match outcome.await {
@@ -108,7 +120,7 @@ impl Shared {
 impl Connector for Remote {
     fn join(&self) -> BoxFuture<'static, Result<Connection, JoinFailure>> {
         let shared = Arc::clone(&self.shared);
-        async move { shared.join().await.map_err(|error| JoinFailure { is_final: error.is_final(), message: error.to_string() }) }.boxed()
+        async move { shared.join().await.map_err(|error| shared.failure(&error)) }.boxed()
     }
 
     fn state(&self) -> BoxFuture<'static, SandboxState> {

@@ -90,7 +90,12 @@ impl Driver {
         };
         match outcome {
             Ok(connection) => {
-                self.line = Line::Open(Open::new(connection, now.since(since)));
+                let mut open = Open::new(connection, now.since(since));
+                if self.unary {
+                    // That the streaming way is not there is known: its end breaks nothing.
+                    open.leave_streaming();
+                }
+                self.line = Line::Open(open);
                 self.link.connect(now, self.unary);
             }
             Err(JoinFailure { message, is_final: true }) => self.finish(Over::Failed(Failure::Delivery(message))),
