@@ -29,29 +29,30 @@ export class Handle {
    */
   constructor(native, spec, onOver) {
     this.native = native
-    this.spec = spec
+    // No more of it than is needed later: an inspected handle must not show what environment and input it was given.
+    this.spec = { argv: spec.argv, graceMs: spec.graceMs, signal: spec.signal }
     this.onOver = onOver
     this.settled = false
     this.waiters = new Set()
     this.done = new Promise((resolve, reject) => Object.assign(this, { resolveDone: resolve, rejectDone: reject }))
     // Whoever does not look at the outcome must not end the harness by that.
     this.done.catch(() => {})
-    this.openStreams()
+    this.openStreams(spec.stdio)
     this.abort = () => this.terminate()
     spec.signal?.addEventListener?.('abort', this.abort, { once: true })
     listen(native.id, changed => this.onChange(changed))
   }
 
-  openStreams() {
-    const { native, spec } = this
-    const { stdin } = spec.stdio
+  openStreams(stdio) {
+    const { native } = this
+    const { stdin } = stdio
     this.stdin = stdin === 'pipe' ? new InputStream(native) : undefined
     this.input = this.stdin ?? (typeof stdin === 'object' ? new BatchInput(native, stdin.data) : undefined)
     this.outputs = []
     this.inherited = []
     this.collected = {}
     CHANNELS.forEach((name, channel) => {
-      const mode = spec.stdio[name]
+      const mode = stdio[name]
       this[name] = mode === 'pipe' ? new OutputStream(native, channel) : undefined
       if (mode === 'inherit') {
         this.openInherited(channel, name)

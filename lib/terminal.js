@@ -52,7 +52,8 @@ export class TerminalHandle {
    */
   constructor(native, spec, onOver, provider = 'subprocess-e2b') {
     this.native = native
-    this.spec = spec
+    // An inspected terminal must not show what environment it was given.
+    this.spec = { argv: spec.argv, graceMs: spec.graceMs }
     this.onOver = onOver
     this.provider = provider
     this.output = new OutputStream(native, 0)
