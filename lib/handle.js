@@ -2,6 +2,7 @@
  * One command, as consumers of the seam see it.
  * @module dsh-subprocess-native/lib/handle
  */
+import { onAbort } from './abort.js'
 import { OutputReader } from './collected.js'
 import { toError } from './errors.js'
 import { InheritedOutput } from './inherit.js'
@@ -30,7 +31,7 @@ export class Handle {
   constructor(native, spec, onOver) {
     this.native = native
     // No more of it than is needed later: an inspected handle must not show what environment and input it was given.
-    this.spec = { argv: spec.argv, graceMs: spec.graceMs, signal: spec.signal }
+    this.spec = { argv: spec.argv, graceMs: spec.graceMs }
     this.onOver = onOver
     this.settled = false
     this.waiters = new Set()
@@ -38,8 +39,7 @@ export class Handle {
     // Whoever does not look at the outcome must not end the harness by that.
     this.done.catch(() => {})
     this.openStreams(spec.stdio)
-    this.abort = () => this.terminate()
-    spec.signal?.addEventListener?.('abort', this.abort, { once: true })
+    this.ignoreSignal = onAbort(spec.signal, () => this.terminate())
     listen(native.id, changed => this.onChange(changed))
   }
 
@@ -89,9 +89,10 @@ export class Handle {
    */
   waitForExit(signal) {
     return new Promise((resolve, reject) => {
+      let ignoreSignal = () => {}
       const end = () => {
         this.waiters.delete(look)
-        signal?.removeEventListener('abort', onAbort)
+        ignoreSignal()
       }
       const look = () => {
         const tree = this.native.tree()
@@ -101,14 +102,13 @@ export class Handle {
         else reject(toError(tree.error))
         return true
       }
-      const onAbort = () => {
+      if (look()) return
+      if (signal?.aborted) return resolve(false)
+      this.waiters.add(look)
+      ignoreSignal = onAbort(signal, () => {
         end()
         resolve(false)
-      }
-      if (look()) return
-      if (signal?.aborted) return onAbort()
-      this.waiters.add(look)
-      signal?.addEventListener('abort', onAbort, { once: true })
+      })
     })
   }
 
@@ -153,7 +153,7 @@ export class Handle {
   settle(tell) {
     if (this.settled) return
     this.settled = true
-    this.spec.signal?.removeEventListener?.('abort', this.abort)
+    this.ignoreSignal()
     tell()
   }
 

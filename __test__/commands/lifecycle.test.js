@@ -1,0 +1,257 @@
+import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
+import { test } from 'node:test'
+import { runHarness, startHarness } from './harness.js'
+import { EXTENDED, PATIENCE_MS, end, gone, matrix, settled, unless, useWorld } from './world.js'
+import { until } from '../support/deadline.js'
+
+const world = useWorld()
+const LONG = { timeout: 120_000 }
+
+/** What this process and the sandbox hold, for comparison. */
+async function holdings() {
+  const script = `echo $(find ${world.cwd}/.dsh-e2b -mindepth 1 2>/dev/null | sort); ps -e -o comm= | wc -l; ls -d /proc/[0-9]*/fd/* 2>/dev/null | wc -l`
+  const [files, processes, descriptors] = (await world.witness(script, { user: 'root' })).trim().split('\n')
+  return {
+    host: {
+      descriptors: readdirSync('/proc/self/fd').length,
+      threads: readdirSync('/proc/self/task').length,
+    },
+    sandbox: { files, processes: Number(processes), descriptors: Number(descriptors) },
+  }
+}
+
+/** Nothing has grown beyond the little that a pool and a keep-alive explain. */
+function assertNoGrowth(before, after) {
+  assert.equal(after.sandbox.files, before.sandbox.files)
+  assert.ok(after.sandbox.processes <= before.sandbox.processes + 40, JSON.stringify({ before, after }))
+  assert.ok(after.sandbox.descriptors <= before.sandbox.descriptors + 40, JSON.stringify({ before, after }))
+  assert.ok(after.host.descriptors <= before.host.descriptors + 8, JSON.stringify({ before, after }))
+  assert.ok(after.host.threads <= before.host.threads + 4, JSON.stringify({ before, after }))
+}
+
+const COMMANDS = EXTENDED ? 10_000 : 300
+
+// https://github.com/e2b-dev/desktop/pull/211
+matrix(`C64 ${COMMANDS} commands of every kind leave no descriptor, thread, file or process behind (trap H12)`, { timeout: EXTENDED ? 900_000 : 120_000 }, async () => {
+  const kinds = [
+    () => settled(world.spawn(['true'])),
+    () => settled(world.spawn(['sh', '-c', 'exit 3'], { stdout: { maxBytes: 10, spill: { maxBytes: 1000 } } })),
+    () => settled(world.spawn(['cat'], { stdin: { data: 'x' } })),
+    async () => {
+      const handle = world.spawn(['sh', '-c', 'yes | head -c 3000'], { stdout: 'pipe', stderr: 'pipe' })
+      handle.stdout.resume()
+      handle.stderr.resume()
+      await settled(handle)
+    },
+    () => assert.rejects(world.spawn(['no-such-program-anywhere']).done),
+    () => end(world.spawn(['sleep', '300'])),
+    async () => {
+      // Its output is never read.
+      const handle = world.spawn(['echo', 'unread'], { stdout: 'pipe', graceMs: 100 })
+      assert.equal(await gone(handle), true)
+      handle.stdout.destroy()
+      await settled(handle)
+    },
+    () => end(world.spawn(['bash', '-c', 'sleep 300 & exit 0'], { graceMs: 50 })),
+  ]
+  const round = async count => {
+    for (let at = 0; at < count; at += 20) await Promise.all(Array.from({ length: 20 }, (_, n) => kinds[(at + n) % kinds.length]()))
+  }
+  await round(60)
+  const before = await holdings()
+  await round(COMMANDS)
+  await until(async () => Number(await world.witness('grep -l "^State:.Z" /proc/[0-9]*/status 2>/dev/null | wc -l')) === 0, PATIENCE_MS, 'no zombie')
+  assertNoGrowth(before, await holdings())
+})
+
+// https://github.com/e2b-dev/E2B/pull/1328
+matrix('C30 starts that were called off leave no timer, listener or handle (trap I7)', { timeout: 120_000 }, async () => {
+  const resources = () => process.getActiveResourcesInfo().filter(name => name !== 'Immediate').length
+  const warnings = []
+  const note = warning => warnings.push(warning.name)
+  process.on('warning', note)
+  const { signal } = new AbortController()
+  const before = resources()
+  const count = EXTENDED ? 10_000 : 500
+  for (let at = 0; at < count; at += 50) {
+    const handles = Array.from({ length: 50 }, () => world.spawn(['sleep', '300'], { signal }))
+    for (const handle of handles) handle.terminate()
+    for (const handle of handles) {
+      assert.deepEqual(await settled(handle), { exitCode: null, signal: 'SIGTERM' })
+      assert.equal(await gone(handle), true)
+    }
+  }
+  await until(() => resources() <= before + 3, PATIENCE_MS, 'active resources as before')
+  process.off('warning', note)
+  assert.deepEqual(warnings, [])
+})
+
+// https://github.com/napi-rs/napi-rs/issues/1732
+matrix('C64 a harness that has nothing left to do exits by itself (trap J1)', LONG, async () => {
+  const harness = startHarness(world, async (world, lib) => {
+    const { exitCode } = await lib.settled(world.spawn(['true']))
+    await world.composition.dispose()
+    process.stdout.write(`done ${exitCode}\n`)
+  })
+  await until(() => harness.text.stdout.includes('done'), 2 * PATIENCE_MS, 'the work')
+  const before = performance.now()
+  const { code, stdout, stderr } = await harness.ended()
+  assert.deepEqual({ code, stdout }, { code: 0, stdout: 'done 0\n' }, stderr)
+  assert.ok(performance.now() - before < 3_000)
+})
+
+// https://github.com/napi-rs/napi-rs/issues/1732
+test('C64 a harness that never disposes exits by itself, and its sandbox stays (trap J1)', { skip: unless('native'), ...LONG }, async () => {
+  const { code, stdout, stderr } = await runHarness(world, async (world, lib) => {
+    const { exitCode } = await lib.settled(world.spawn(['true']))
+    process.stdout.write(`done ${exitCode}\n`)
+  })
+  assert.deepEqual({ code, stdout }, { code: 0, stdout: 'done 0\n' }, stderr)
+})
+
+matrix('C20 a harness that awaits an outcome does not exit before it', LONG, async () => {
+  const { code, stdout, stderr } = await runHarness(world, async (world, lib) => {
+    const handle = world.spawn(['sh', '-c', 'sleep 0.7; exit 4'])
+    const { exitCode } = await handle.done
+    process.stdout.write(`done ${exitCode}\n`)
+    await handle.waitForExit()
+    await world.composition.dispose()
+  })
+  assert.deepEqual({ code, stdout }, { code: 0, stdout: 'done 4\n' }, stderr)
+})
+
+// https://github.com/napi-rs/napi-rs/issues/2884
+matrix('C64 process.exit in the middle of everything exits at once with its own code (trap J7)', LONG, async () => {
+  const harness = startHarness(world, async world => {
+    const handles = [
+      world.spawn(['sleep', '300']),
+      world.spawn(['sh', '-c', 'yes'], { stdout: 'pipe' }),
+      world.spawn(['cat'], { stdin: 'pipe' }),
+      world.spawn(['sh', '-c', 'yes | head -c 100000000']),
+    ]
+    handles[1].stdout.on('data', () => {})
+    handles[2].stdin.write(Buffer.alloc(1_000_000))
+    world.subprocess.resolveExecutable('sh').catch(() => {})
+    process.stdout.write('exiting\n', () => process.exit(17))
+  })
+  await until(() => harness.text.stdout.includes('exiting'), 2 * PATIENCE_MS, 'the work')
+  const before = performance.now()
+  const { code, signal, stderr } = await harness.ended()
+  assert.deepEqual({ code, signal, stderr }, { code: 17, signal: null, stderr: '' })
+  assert.ok(performance.now() - before < 3_000)
+})
+
+matrix('C23 an unhandled rejection elsewhere ends the harness as it always does, and by nothing of ours', LONG, async () => {
+  const { code, signal, stderr } = await runHarness(world, async world => {
+    world.spawn(['sleep', '300'])
+    world.spawn(['sh', '-c', 'yes'], { stdout: 'pipe' }).stdout.resume()
+    Promise.reject(new Error('elsewhere'))
+    await new Promise(() => {})
+  })
+  assert.deepEqual({ code, signal }, { code: 1, signal: null })
+  assert.match(stderr, /elsewhere/)
+})
+
+matrix('C23 rejections of done that nobody takes end no harness', LONG, async () => {
+  const { code, stdout, stderr } = await runHarness(world, async (world, lib) => {
+    const handles = Array.from({ length: 5 }, () => world.spawn(['no-such-program-anywhere']))
+    await Promise.all(handles.map(handle => handle.waitForExit()))
+    await world.composition.dispose()
+    process.stdout.write('lived\n')
+  })
+  assert.deepEqual({ code, stdout }, { code: 0, stdout: 'lived\n' }, stderr)
+})
+
+// https://github.com/napi-rs/napi-rs/issues/2884
+matrix('C64 an open standard input of the harness holds nothing up (trap J7)', LONG, async () => {
+  const harness = startHarness(world, async (world, lib) => {
+    await lib.settled(world.spawn(['cat']))
+    await world.composition.dispose()
+  })
+  // The pipe to its standard input stays open all the time: it has no writer's end to wait for.
+  const { code, stderr } = await harness.ended()
+  assert.equal(code, 0, stderr)
+})
+
+// https://github.com/napi-rs/napi-rs/issues/3443
+test('C64 worker threads that load the addon, run and end leave a clean exit (trap J3)', { skip: unless('native'), timeout: 240_000 }, async () => {
+  const { code, signal, stdout, stderr } = await runHarness(world, async (world, lib) => {
+    const rounds = Number(process.env.ROUNDS)
+    const here = process.env.HERE
+    const body = `
+      const { workerData } = require('node:worker_threads')
+      import(workerData.words).then(async words => {
+        const world = new words.World()
+        world.server = workerData.server
+        await world.open()
+        const outcomes = await Promise.all([3, 4, 5].map(code => world.sh('exit ' + code)))
+        if (outcomes.some(({ exitCode }, at) => exitCode !== at + 3)) throw new Error('wrong outcome')
+        await world.composition.dispose()
+      })`
+    for (let round = 0; round < rounds; round += 1) {
+      const workers = Array.from({ length: 4 }, () => new lib.Worker(body, { eval: true, workerData: { words: here, server: { ...world.server } } }))
+      const codes = await Promise.all(workers.map(worker => new Promise((resolve, reject) => worker.once('exit', resolve).once('error', reject))))
+      process.stdout.write(`${codes}\n`)
+    }
+  }, { lazy: true, env: { ROUNDS: EXTENDED ? '50' : '1', HERE: new URL('world.js', import.meta.url).href }, ms: 200_000 })
+  assert.deepEqual({ code, signal }, { code: 0, signal: null }, stderr)
+  assert.ok(stdout.trim().split('\n').every(line => line === '0,0,0,0'), stdout)
+})
+
+// https://github.com/napi-rs/napi-rs/pull/3404, https://github.com/napi-rs/napi-rs/issues/1514
+test('C64 a worker that is terminated in the middle of everything ends nothing else (traps J4, J5)', { skip: unless('native'), timeout: 240_000 }, async () => {
+  const { code, signal, stdout, stderr } = await runHarness(world, async (world, lib) => {
+    const here = process.env.HERE
+    const body = `
+      const { workerData, parentPort } = require('node:worker_threads')
+      import(workerData.words).then(async words => {
+        const world = new words.World()
+        world.server = workerData.server
+        await world.open()
+        for (let at = 0; at < 10; at += 1) {
+          world.spawn(['sh', '-c', 'yes'], { stdout: 'pipe' }).stdout.on('data', () => {})
+          world.subprocess.resolveExecutable('sh').catch(() => {})
+          world.spawn(['true'])
+        }
+        parentPort.postMessage('busy')
+      })`
+    for (let round = 0; round < Number(process.env.ROUNDS); round += 1) {
+      const worker = new lib.Worker(body, { eval: true, workerData: { words: here, server: { ...world.server } } })
+      await lib.within(new Promise((resolve, reject) => worker.once('message', resolve).once('error', reject)), 60_000, 'a busy worker')
+      await new Promise(go => setTimeout(go, (round * 37) % 200))
+      await worker.terminate()
+    }
+    const { exitCode } = await world.sh('exit 6')
+    process.stdout.write(`after ${exitCode}\n`)
+    await world.composition.dispose()
+  }, { env: { ROUNDS: EXTENDED ? '200' : '4', HERE: new URL('world.js', import.meta.url).href }, ms: 220_000 })
+  assert.deepEqual({ code, signal, stdout }, { code: 0, signal: null, stdout: 'after 6\n' }, stderr)
+})
+
+matrix('C20 handles that nobody keeps run to their end', { timeout: 90_000 }, async () => {
+  for (let at = 0; at < 20; at += 1) world.spawn(['sh', '-c', `echo x >> dropped; exit ${at}`])
+  globalThis.gc?.()
+  await until(async () => (await world.sh('wc -l < dropped 2>/dev/null')).stdout.trim() === '20', PATIENCE_MS, 'all lines')
+})
+
+// https://github.com/e2b-dev/desktop/pull/211
+matrix('C64 streams that are destroyed or never read are given back (trap H12)', { timeout: 120_000 }, async () => {
+  const round = async count => {
+    const handles = Array.from({ length: count }, (_, at) => world.spawn(['sh', '-c', 'yes | head -c 300000'], { stdout: 'pipe', stderr: 'pipe', graceMs: 200 }))
+    for (const [at, handle] of handles.entries()) {
+      if (at % 2) handle.stdout.destroy()
+      handle.terminate()
+    }
+    await Promise.all(handles.map(async handle => {
+      assert.equal(await gone(handle), true)
+      handle.stdout.destroy()
+      handle.stderr.destroy()
+      await settled(handle)
+    }))
+  }
+  await round(20)
+  const before = await holdings()
+  for (let at = 0; at < 5; at += 1) await round(EXTENDED ? 100 : 20)
+  assertNoGrowth(before, await holdings())
+})
