@@ -54,10 +54,7 @@ class Link {
     const proxy = await openFaultProxy(this.server.sandboxUrl, proxyOptions)
     proxy.rules = rules
     const own = sandbox ?? await Sandbox.create({ timeoutMs: 3_600_000 })
-    const through = new Sandbox({
-      sandboxId: own.sandboxId, envdVersion: own.envdApi.version, envdAccessToken: own.envdAccessToken,
-      sandboxDomain: own.sandboxDomain, sandboxUrl: proxy.url, apiUrl: this.server.apiUrl, apiKey: this.server.apiKey,
-    })
+    const through = await Sandbox.connect(own.sandboxId, { sandboxUrl: proxy.url })
     const world = new LinkWorld({ proxy, direct: own, through, owned: sandbox === undefined, server: this.server })
     this.worlds.add(world)
     await world.load(Provider, config)
@@ -79,14 +76,15 @@ export class LinkWorld extends World {
 
   async load(Provider, config) {
     this.ctx = new Context()
-    this.ctx.logger.error = () => {}
+    this.errors = []
+    this.ctx.logger.error = error => { this.errors.push(error) }
     const { through } = this
     this.ctx.reflect.provide('e2b', { cwd: this.cwd, runtimeRoot: '/home/user/.dsh-e2b', getSandbox: async () => through })
     this.fiber = await this.ctx.plugin(Provider, config)
     this.subprocess = this.ctx.subprocess
   }
 
-  /** Disposes the provider; what that throws is thrown. */
+  /** Disposes the provider; what its teardown throws is in `errors`, as Cordis reports it. */
   async dispose() {
     this.disposed ??= within(Promise.resolve(this.fiber.dispose()), PATIENCE_MS * 2, 'disposal of the provider')
     return this.disposed
@@ -99,6 +97,18 @@ export class LinkWorld extends World {
       return error
     })
     return result.stdout
+  }
+
+  /** Our processes in the sandbox: the one that carries this connection, and the resident's two. */
+  async supervisor() {
+    const listing = await this.witness("for p in $(pgrep -f '[s]upervisor.* join '); do cut -d' ' -f1,4 /proc/$p/stat; done")
+    const processes = listing.trim().split('\n').map(line => line.split(' ').map(Number))
+    const children = pid => processes.filter(([, parent]) => parent === pid).length
+    // The worker has prepared processes; the guardian is its parent; who is neither and nobody's child of these is a joiner.
+    const [worker, guardian] = processes.find(([pid]) => children(pid) > 1) ?? []
+    const joiners = processes.filter(([pid, parent]) => pid !== guardian && parent !== guardian && parent !== worker).map(([pid]) => pid)
+    if (!(worker > 1 && guardian > 1 && joiners.length > 0)) throw new Error(`no supervisor in:\n${listing}`)
+    return { worker, guardian, joiners }
   }
 
   /** Heals the way. */

@@ -19,7 +19,7 @@ impl Worker {
     /// Serves until the end is over.
     pub fn serve(&mut self) {
         let mut tokens = Vec::new();
-        while !self.ending.as_ref().is_some_and(crate::ending::Ending::is_over) {
+        while !self.ending.as_ref().is_some_and(crate::ending::Ending::is_over) && !self.bereaved {
             // 1. Wait for something to happen or to be due.
             self.poller.wait(self.wait_limit(), &mut tokens);
             self.now = clock::now();
@@ -67,6 +67,8 @@ impl Worker {
         let mut information = [0u8; 128];
         while rustix::io::read(&self.signals, &mut information).is_ok() {}
         self.look = true;
+        // Whoever else sent SIGTERM is not obeyed.
+        self.bereaved = self.is_bereaved();
     }
 
     fn attend(&mut self) {

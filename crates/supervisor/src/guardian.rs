@@ -1,7 +1,7 @@
 //! The guardian: parent of the worker, does nothing but outlive it.
 //!
 //! When the worker dies, by whatever cause, everything that it ran becomes the guardian's, which ends it. When the guardian
-//! dies first, the worker goes by its parent-death signal.
+//! dies first, the worker hears of it by its parent-death signal, ends everything itself and goes.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

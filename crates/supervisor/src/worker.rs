@@ -22,6 +22,7 @@ use crate::guardian::Inheritance;
 use crate::orphan_timeout::OrphanTimeout;
 use crate::poller::{Interest, Poller, Token};
 use crate::pool::Pool;
+use crate::{state, sweep};
 
 /// The worker's state; its methods are spread over the modules that they belong to.
 pub struct Worker {
@@ -51,8 +52,10 @@ pub struct Worker {
     pub ending: Option<Ending>,
     /// The runtime root.
     pub root: PathBuf,
-    /// Child signals.
+    /// The signals that say that a child, or the guardian, may have ended.
     pub signals: OwnedFd,
+    /// The parent.
+    guardian: Pid,
     /// The time of this turn.
     pub now: Time,
     /// Commands of which the link still remembers that they were spoken about.
@@ -65,30 +68,39 @@ pub struct Worker {
     pub look: bool,
     /// Something is left to do at once.
     pub again: bool,
+    /// The guardian has ended: nothing is served any more.
+    pub bereaved: bool,
     /// Whether a hello has decided what later ones cannot change.
     greeted: bool,
 }
 
 /// Runs the worker until the service ends. `guardian` is its parent.
 pub fn run(inheritance: Inheritance, guardian: Pid) -> io::Result<()> {
-    // 1. Go with the guardian. It may have gone before this was said.
-    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    // 1. Hear of the guardian's end, since nobody else ends the programs then. It may have gone before this was said.
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?;
     if rustix::process::getppid() != Some(guardian) {
         return Ok(());
     }
     // 2. Become the parent of orphans.
     orphans::become_subreaper()?;
     // 3. Set up, then serve.
-    Worker::new(inheritance)?.serve();
+    let mut worker = Worker::new(inheritance, guardian)?;
+    worker.serve();
+    // 4. Without a guardian, do what it would have done.
+    if worker.bereaved {
+        let spill = state::spill_directory(&worker.root, worker.link.epoch());
+        let _ = state::remove(&worker.root, &spill);
+        sweep::end_all_children();
+    }
     Ok(())
 }
 
 impl Worker {
-    fn new(inheritance: Inheritance) -> io::Result<Self> {
+    fn new(inheritance: Inheritance, guardian: Pid) -> io::Result<Self> {
         let Inheritance { listener, root, epoch, settings: for_programs } = inheritance;
         let now = clock::now();
         let poller = Poller::new()?;
-        let signals = child_signals()?;
+        let signals = signals()?;
         poller.add(&signals, Token::Signals, Interest::Readable)?;
         let disk = Disk::new()?;
         poller.add(disk.bell(), Token::Disk, Interest::Readable)?;
@@ -110,6 +122,7 @@ impl Worker {
             shrink_at: Time(0),
             look: false,
             again: true,
+            bereaved: false,
             greeted: false,
             poller,
             keys,
@@ -118,8 +131,14 @@ impl Worker {
             settings,
             root,
             signals,
+            guardian,
             now,
         })
+    }
+
+    /// Whether the guardian has ended.
+    pub fn is_bereaved(&self) -> bool {
+        rustix::process::getppid() != Some(self.guardian)
     }
 
     /// Takes what a hello wishes: all of the first one, of later ones how things are timed.
@@ -146,13 +165,14 @@ impl Worker {
     }
 }
 
-/// A descriptor that tells of ended children. All signals are blocked already.
-fn child_signals() -> io::Result<OwnedFd> {
+/// A descriptor that tells of ended children and of the guardian's end. All signals are blocked already.
+fn signals() -> io::Result<OwnedFd> {
     // SAFETY: the set is initialised; the descriptor is new and ours.
     unsafe {
         let mut set = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
         libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        libc::sigaddset(&raw mut set, libc::SIGTERM);
         match libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
             -1 => Err(io::Error::last_os_error()),
             descriptor => Ok(OwnedFd::from_raw_fd(descriptor)),

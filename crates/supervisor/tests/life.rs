@@ -141,8 +141,10 @@ fn c35_when_the_worker_is_killed_its_guardian_ends_everything_and_the_next_join_
 fn c35_when_the_guardian_is_killed_the_worker_and_its_programs_go_with_it() {
     let mut host = Host::new("guardian");
     let root = host.root.clone();
-    let id = host.run(&["sleep", "6102"]);
+    // A leader goes with its parent; what it has started, and what has left its session, must go as well.
+    let id = host.run(&["sh", "-c", "sleep 6102 & setsid sleep 6102 & wait"]);
     host.started(id);
+    wait_for("the programs", || processes_with("sleep 6102").len() >= 3);
     let (guardian, worker) = resident(&host);
     kill(guardian);
     host.until("the joiner's end", |host| host.line.is_none());
