@@ -17,8 +17,8 @@ const OF_THE_SDK = new Set(['user-agent', 'browser', 'lang', 'lang_version', 'pa
  * @throws {Error} when the object is no sandbox of the SDK
  */
 export function sandboxFacts(sandbox, runtimeRoot) {
-  const { sandboxId, connectionConfig } = sandbox
-  const envdUrl = sandbox.envdApiUrl
+  const { sandboxId, connectionConfig } = sandbox ?? {}
+  const envdUrl = sandbox?.envdApiUrl
     ?? connectionConfig?.getSandboxUrl?.(sandboxId, { sandboxDomain: sandbox.sandboxDomain, envdPort: ENVD_PORT })
   if (typeof sandboxId !== 'string' || typeof envdUrl !== 'string') {
     throw new Error('subprocess-e2b: the owner gave no sandbox of the E2B SDK (sandboxId and envdApiUrl are needed)')

@@ -74,10 +74,12 @@ export class E2BSubprocessRuntime {
       stdin: spec.stdio.stdin !== 'ignore',
       stdout: outputSpec(spec.stdio.stdout),
       stderr: outputSpec(spec.stdio.stderr),
-      waitMs: refusal === undefined ? this.config.startupWaitMs : 0,
     })
     const handle = new Handle(native, spec, () => this.live.delete(handle))
     this.live.add(handle)
+    // Without a prepared process the caller may be held for an id. The owner is asked as for every command, but afterwards: only this
+    // thread could hear its answer.
+    if (refusal === undefined && this.config.startupWaitMs > 0 && handle.pid <= 0) this.native.startAndWait(native, this.config.startupWaitMs)
     const start = refusal === undefined ? target(this) : Promise.reject(refusal)
     start.then(sandboxId => this.native.start(native, sandboxId)).catch(error => handle.fail(error))
     return handle
@@ -110,7 +112,7 @@ async function target(service) {
 }
 
 function attach({ native }, owner, sandbox) {
-  if (!native.knows(sandbox.sandboxId)) native.attach(sandboxFacts(sandbox, owner.runtimeRoot))
+  if (typeof sandbox?.sandboxId !== 'string' || !native.knows(sandbox.sandboxId)) native.attach(sandboxFacts(sandbox, owner.runtimeRoot))
   return sandbox.sandboxId
 }
 
