@@ -26,7 +26,7 @@ export class Handle {
   /**
    * @param {object} native a NativeHandle that is not started yet
    * @param {object} spec
-   * @param {() => void} onOver called once, when its outcome and the end of its tree are known
+   * @param {() => void} onOver called, maybe again, when its outcome and the end of its tree are known
    */
   constructor(native, spec, onOver) {
     this.native = native
@@ -113,13 +113,16 @@ export class Handle {
   }
 
   /**
-   * The start failed before anything reached the sandbox.
+   * There is no sandbox to start it in.
    * @param {unknown} error becomes the rejection of `done`, as it is
    */
   fail(error) {
     this.native.abandon()
+    const outcome = this.native.outcome()
+    // Its caller was held, so it runs already where it was expected to: it ends there, and how is its outcome.
+    if (outcome === null) return this.terminate()
     // Called off meanwhile: then that is its outcome.
-    if (this.native.outcome()?.signal != null) return
+    if (outcome.signal !== null) return
     this.settle(() => this.rejectDone(error))
   }
 

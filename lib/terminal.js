@@ -57,6 +57,8 @@ export class TerminalHandle {
     this.onOver = onOver
     this.provider = provider
     this.output = new OutputStream(native, 0)
+    // It is destroyed with the error of a lost transport; whoever does not listen must not end the harness by that.
+    this.output.on('error', () => {})
     this.operations = new Set()
     this.writes = []
     this.waiters = new Set()
@@ -160,7 +162,6 @@ export class TerminalHandle {
       this.waiters.add(look)
       look()
     })
-    await this.done.catch(() => {})
   }
 
   /** Whether nothing is left of it. */

@@ -92,8 +92,6 @@ pub struct SpawnSpec {
     pub stdout: OutputSpec,
     /// Descriptor 2.
     pub stderr: OutputSpec,
-    /// Milliseconds that the caller may be held for a process id.
-    pub wait_ms: f64,
 }
 
 /// A terminal.

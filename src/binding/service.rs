@@ -100,12 +100,11 @@ impl NativeService {
     /// A command that is not started yet; its process id may be known already.
     #[napi(catch_unwind)]
     pub fn spawn(&self, spec: SpawnSpec) -> NativeHandle {
-        let patience = Duration::from_millis(whole(spec.wait_ms));
         let (stdout, out) = output(&spec.stdout);
         let (stderr, err) = output(&spec.stderr);
         let stdio = Stdio::Pipes { stdin: spec.stdin, stdout, stderr };
         let start = start(spec.argv, spec.cwd, spec.env, spec.grace_ms, stdio);
-        self.handle(start, spec.stdin, [Some(out), Some(err)], patience)
+        self.handle(start, spec.stdin, [Some(out), Some(err)])
     }
 
     /// A terminal that is not started yet.
@@ -113,7 +112,20 @@ impl NativeService {
     pub fn spawn_terminal(&self, spec: TerminalSpec) -> NativeHandle {
         let stdio = Stdio::Terminal { rows: spec.rows, cols: spec.cols };
         let start = start(spec.argv, spec.cwd, spec.env, spec.grace_ms, stdio);
-        self.handle(start, true, [Some(Mode::Raw), None], Duration::ZERO)
+        self.handle(start, true, [Some(Mode::Raw), None])
+    }
+
+    /// Starts it at once where new commands are expected to go, if that is known, and holds the caller up to so many milliseconds until its
+    /// process id is.
+    #[napi(catch_unwind)]
+    pub fn start_and_wait(&self, handle: &NativeHandle, wait_ms: f64) {
+        let session = self.current.borrow().clone().filter(|session| session.over().is_none());
+        if let Some(session) = session
+            && let Some(start) = handle.take_start()
+        {
+            session.start(handle.command(), start);
+            handle.command().wait_for_start(Duration::from_millis(whole(wait_ms)));
+        }
     }
 
     /// Starts it in a sandbox that is known. A second time does nothing.
@@ -172,9 +184,9 @@ impl NativeService {
         session.ok_or_else(|| Error::from_reason(format!("sandbox {sandbox_id} is not attached")))
     }
 
-    fn handle(&self, start: Start, input: bool, outputs: [Option<Mode>; 2], patience: Duration) -> NativeHandle {
+    fn handle(&self, start: Start, input: bool, outputs: [Option<Mode>; 2]) -> NativeHandle {
         let program = start.argv.first().map(|program| String::from_utf8_lossy(program).into_owned()).unwrap_or_default();
-        let reserved = self.current.borrow().as_ref().and_then(|session| session.reserve(patience));
+        let reserved = self.current.borrow().as_ref().and_then(|session| session.reserve());
         let command = Command::new(Arc::clone(&self.wakes), program, input, outputs, reserved);
         NativeHandle::new(command, Arc::clone(&self.wakes), Some(start))
     }

@@ -1,6 +1,9 @@
 //! What both threads know of one command: JavaScript pulls facts from it, the driver puts them in.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use protocol::{
@@ -61,6 +64,8 @@ pub struct Command {
     wakes: Arc<Wakes>,
     program: String,
     state: Mutex<State>,
+    /// Whether it runs, or never will, is known now.
+    start_known: Condvar,
 }
 
 #[derive(Debug)]
@@ -107,7 +112,7 @@ impl Command {
             tree: Tree::Alive,
             counts: true,
         };
-        Arc::new(Self { id: wakes.next_id(), wakes, program, state: Mutex::new(state) })
+        Arc::new(Self { id: wakes.next_id(), wakes, program, state: Mutex::new(state), start_known: Condvar::new() })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -117,6 +122,9 @@ impl Command {
     /// Keeps the count of what the program waits for in step. To be called with the state locked and after the news were
     /// announced: JavaScript, which then looks at the state, finds the count right.
     fn recount(&self, state: &mut State) {
+        if state.outcome.is_some() {
+            self.start_known.notify_all();
+        }
         let counts = state.outcome.is_none() || state.tree == Tree::Alive;
         match (state.counts, counts) {
             (true, false) => self.wakes.end(),
@@ -148,6 +156,12 @@ impl Command {
     /// Whether it is known to run, or to have run.
     pub fn is_started(&self) -> bool {
         self.lock().started
+    }
+
+    /// Waits until it is known to run, or not to, at most so long. Blocks the thread.
+    pub fn wait_for_start(&self, patience: Duration) {
+        let unknown = |state: &mut State| !state.started && state.outcome.is_none();
+        drop(self.start_known.wait_timeout_while(self.lock(), patience, unknown));
     }
 
     /// Takes up to `max` bytes of an output that waits for its reader.
@@ -263,7 +277,7 @@ impl Command {
             state.pid = None;
         }
         if state.reserved.is_none()
-            && let Some(pid) = pool.take(std::time::Duration::ZERO)
+            && let Some(pid) = pool.take()
         {
             state.reserved = Some(Reserved { pool: Arc::clone(pool), pid });
             state.pid = Some(pid);
@@ -292,6 +306,7 @@ impl Command {
         }
         state.started = true;
         state.pid = Some(pid);
+        self.start_known.notify_all();
         self.wakes.mark(self.id, changed::PID);
     }
 
@@ -451,12 +466,10 @@ impl Drop for Command {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed test may panic")]
-    use std::time::Duration;
-
     use super::*;
 
     fn command(wakes: &Arc<Wakes>, pool: &Arc<Pool>) -> Arc<Command> {
-        let reserved = pool.take(Duration::ZERO).map(|pid| Reserved { pool: Arc::clone(pool), pid });
+        let reserved = pool.take().map(|pid| Reserved { pool: Arc::clone(pool), pid });
         Command::new(Arc::clone(wakes), "true".into(), true, [Some(Mode::Raw), Some(Mode::Raw)], reserved)
     }
 
@@ -475,7 +488,7 @@ mod tests {
         assert!(command.is_over(OutputChannel::Stdout) && command.is_input_closed());
         wakes.drain();
         assert!(!wakes.is_live());
-        assert_eq!(pool.take(Duration::ZERO), Some(70), "an id that nobody saw serves another command");
+        assert_eq!(pool.take(), Some(70), "an id that nobody saw serves another command");
         let (ops, _receiver) = tokio::sync::mpsc::unbounded_channel();
         assert_eq!(command.bind(1, ops, &pool), None, "it is not started any more");
     }
@@ -488,7 +501,7 @@ mod tests {
         assert_eq!(command.pid(), Some(70));
         command.abandon();
         assert_eq!(command.pid(), None);
-        assert_eq!(pool.take(Duration::ZERO), None);
+        assert_eq!(pool.take(), None);
     }
 
     #[test]

@@ -22,12 +22,9 @@ pub mod signal;
 pub mod tail;
 pub mod wake;
 
-use std::{
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU32, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicU32, Ordering},
 };
 
 use protocol::control::{Resolve, Start};
@@ -84,9 +81,9 @@ impl Session {
         self.over.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A prepared process for one command, if there is one or comes one within `patience`.
-    pub fn reserve(&self, patience: Duration) -> Option<Reserved> {
-        self.pool.take(patience).map(|pid| Reserved { pool: Arc::clone(&self.pool), pid })
+    /// A prepared process for one command, if there is one.
+    pub fn reserve(&self) -> Option<Reserved> {
+        self.pool.take().map(|pid| Reserved { pool: Arc::clone(&self.pool), pid })
     }
 
     fn next_id(&self) -> u32 {

@@ -2,15 +2,13 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Condvar, Mutex, PoisonError},
-    time::Duration,
+    sync::{Mutex, PoisonError},
 };
 
 /// The ids that are known and not given out. Each is given out once.
 #[derive(Debug, Default)]
 pub struct Pool {
     state: Mutex<State>,
-    changed: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -22,9 +20,7 @@ struct State {
 impl Pool {
     /// New ids, from the supervisor.
     pub fn add(&self, pids: impl IntoIterator<Item = u32>) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.pids.extend(pids);
-        self.changed.notify_all();
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).pids.extend(pids);
     }
 
     /// An id that was taken and shown to nobody.
@@ -45,48 +41,34 @@ impl Pool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.closed = true;
         state.pids.clear();
-        self.changed.notify_all();
     }
 
-    /// An id, if one comes within `patience`.
-    pub fn take(&self, patience: Duration) -> Option<u32> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let waiting = |state: &mut State| state.pids.is_empty() && !state.closed;
-        let (mut state, _) = self.changed.wait_timeout_while(state, patience, waiting).unwrap_or_else(PoisonError::into_inner);
-        state.pids.pop_front()
+    /// An id, if there is one.
+    pub fn take(&self) -> Option<u32> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).pids.pop_front()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a failed test may panic")]
-    use std::{sync::Arc, thread, time::Instant};
-
     use super::*;
 
     #[test]
     fn c11_an_id_is_given_out_once() {
         let pool = Pool::default();
         pool.add([5, 6]);
-        assert_eq!(pool.take(Duration::ZERO), Some(5));
-        assert_eq!(pool.take(Duration::ZERO), Some(6));
-        assert_eq!(pool.take(Duration::ZERO), None);
+        assert_eq!(pool.take(), Some(5));
+        assert_eq!(pool.take(), Some(6));
+        assert_eq!(pool.take(), None);
     }
 
     #[test]
-    fn c12_the_caller_is_held_until_an_id_comes() {
-        let pool = Arc::new(Pool::default());
-        let waiter = { let pool = Arc::clone(&pool); thread::spawn(move || pool.take(Duration::from_secs(30))) };
-        pool.add([9]);
-        assert_eq!(waiter.join().unwrap(), Some(9));
-    }
-
-    #[test]
-    fn c12_a_closed_pool_holds_nobody() {
+    fn an_id_that_comes_back_to_a_closed_pool_is_not_given_out() {
         let pool = Pool::default();
+        pool.add([5]);
+        let pid = pool.take();
         pool.close();
-        let start = Instant::now();
-        assert_eq!(pool.take(Duration::from_secs(30)), None);
-        assert!(start.elapsed() < Duration::from_secs(10));
+        pool.put_back(pid.unwrap_or_default());
+        assert_eq!(pool.take(), None);
     }
 }

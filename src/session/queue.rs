@@ -56,6 +56,9 @@ impl Queue {
         if total == 0 {
             return None;
         }
+        if let Some(whole) = self.take_whole(max) {
+            return Some(whole);
+        }
         let mut out = Vec::with_capacity(total);
         while out.len() < total {
             let Some(piece) = self.pieces.front_mut() else { break };
@@ -67,6 +70,20 @@ impl Queue {
         }
         self.len -= out.len();
         Some(out)
+    }
+
+    /// The front piece as it is, without a copy, when nobody shares its memory and it is large, or all there is.
+    fn take_whole(&mut self, max: usize) -> Option<Vec<u8>> {
+        let fits = |piece: &Bytes| piece.len() <= max && (piece.len() == self.len || piece.len() >= max / 4);
+        if !self.pieces.front().is_some_and(|piece| fits(piece) && piece.is_unique()) {
+            return None;
+        }
+        let piece = self.pieces.pop_front()?;
+        self.len -= piece.len();
+        let mut whole = Vec::from(piece);
+        // Memory that came with spare room would be held with it.
+        whole.shrink_to_fit();
+        Some(whole)
     }
 
     /// Drops everything, and says how many bytes that were.

@@ -53,7 +53,8 @@ impl Active {
             Stdio::Pipes { stdin, stdout, stderr } => {
                 (*stdin, vec![stream(OutputChannel::Stdout, stdout), stream(OutputChannel::Stderr, stderr)])
             }
-            Stdio::Terminal { .. } => (true, vec![Stream { channel: OutputChannel::Stdout, raw: false, ended: false }]),
+            // Whoever does not look at a terminal can't hold its outcome for ever.
+            Stdio::Terminal { .. } => (true, vec![Stream { channel: OutputChannel::Stdout, raw: true, ended: false }]),
         };
         Self {
             command,

@@ -152,7 +152,14 @@ async fn c11_the_handle_shows_a_prepared_id_at_once_and_follows_when_it_runs_und
     let mut world = World::new();
     world.fake.say(0, &FromSupervisor::Prepared { pids: vec![501] });
     let session = Arc::clone(&world.session);
-    let reserved = tokio::task::spawn_blocking(move || session.reserve(super::PATIENCE)).await.unwrap();
+    let deadline = tokio::time::Instant::now() + super::PATIENCE;
+    let reserved = loop {
+        if let Some(reserved) = session.reserve() {
+            break Some(reserved);
+        }
+        assert!(tokio::time::Instant::now() < deadline, "a prepared id");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    };
     let command = crate::session::command::Command::new(
         Arc::clone(&world.wakes),
         "prog".into(),

@@ -80,7 +80,7 @@ impl World {
     }
 
     fn command(&self, input: bool, modes: [Mode; 2]) -> Arc<Command> {
-        let reserved = self.session.reserve(Duration::ZERO);
+        let reserved = self.session.reserve();
         Command::new(Arc::clone(&self.wakes), "prog".into(), input, modes.map(Some), reserved)
     }
 
