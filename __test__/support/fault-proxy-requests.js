@@ -4,6 +4,7 @@
  */
 import http from 'node:http'
 import http2 from 'node:http2'
+import https from 'node:https'
 
 /** An end-of-stream message of the Connect protocol without an error. */
 const END_FRAME = Buffer.from([2, 0, 0, 0, 2, ...Buffer.from('{}')])
@@ -36,10 +37,16 @@ const HOP = new Set(['connection', 'keep-alive', 'transfer-encoding', 'upgrade',
  * @returns {Promise<RequestFaults>}
  */
 export async function openRequestFaults(target, { tls, protocols = ['h2', 'http/1.1'] }) {
-  const secure = { key: tls?.key, cert: tls?.cert, allowHTTP1: protocols.includes('http/1.1'), ALPNProtocols: protocols }
-  const server = tls ? http2.createSecureServer(secure) : http.createServer()
+  const server = listener(tls, protocols)
   await new Promise((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve))
   return new RequestFaults(server, new URL(target))
+}
+
+function listener(tls, protocols) {
+  if (tls === undefined) return http.createServer()
+  const { key, cert } = tls
+  if (!protocols.includes('h2')) return https.createServer({ key, cert })
+  return http2.createSecureServer({ key, cert, allowHTTP1: protocols.includes('http/1.1') })
 }
 
 class RequestFaults {

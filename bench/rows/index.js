@@ -24,6 +24,7 @@
 import { bulkRows } from './bulk.js'
 import { fairnessRows } from './fairness.js'
 import { latencyRows } from './latency.js'
+import { manyRows } from './many.js'
 import { memoryRows } from './memory.js'
 import { requestRows } from './requests.js'
 import { resilienceRows } from './resilience.js'
@@ -32,5 +33,5 @@ import { terminalRows } from './terminal.js'
 
 /** @type {Row[]} */
 export const rows = [
-  ...requestRows, ...latencyRows, ...bulkRows, ...memoryRows, ...fairnessRows, ...terminalRows, ...supervisorRows, ...resilienceRows,
+  ...requestRows, ...latencyRows, ...bulkRows, ...memoryRows, ...fairnessRows, ...manyRows, ...terminalRows, ...supervisorRows, ...resilienceRows,
 ]
