@@ -54,6 +54,7 @@ export class TerminalHandle {
     this.native = native
     // An inspected terminal must not show what environment it was given.
     this.spec = { argv: spec.argv, graceMs: spec.graceMs }
+    this.size = { rows: spec.rows, cols: spec.cols }
     this.onOver = onOver
     this.provider = provider
     this.output = new OutputStream(native, 0)
@@ -129,6 +130,9 @@ export class TerminalHandle {
     for (const size of [rows, cols]) {
       if (!Number.isInteger(size) || size < 1 || size > 0xffff) throw new RangeError(`${this.provider}: a terminal has 1 to 65535 rows and columns`)
     }
+    // Some programs redraw at every SIGWINCH; and nothing is sent that says nothing.
+    if (rows === this.size.rows && cols === this.size.cols) return
+    this.size = { rows, cols }
     this.native.resize(rows, cols)
   }
 
