@@ -54,7 +54,10 @@ class Link {
     const proxy = await openFaultProxy(this.server.sandboxUrl, proxyOptions)
     proxy.rules = rules
     const own = sandbox ?? await Sandbox.create({ timeoutMs: 3_600_000 })
-    const through = await Sandbox.connect(own.sandboxId, { sandboxUrl: proxy.url })
+    const through = new Sandbox({
+      ...own.connectionConfig, sandboxUrl: proxy.url, sandboxId: own.sandboxId, sandboxDomain: own.sandboxDomain,
+      envdVersion: own.envdApi.version, envdAccessToken: own.envdAccessToken, trafficAccessToken: own.trafficAccessToken,
+    })
     const world = new LinkWorld({ proxy, direct: own, through, owned: sandbox === undefined, server: this.server })
     this.worlds.add(world)
     await world.load(Provider, config)
