@@ -91,7 +91,12 @@ impl NativeHandle {
     #[napi(catch_unwind)]
     pub fn take<'env>(&self, env: &'env Env, number: u32, max: u32) -> Result<Option<BufferSlice<'env>>> {
         let Some(bytes) = self.command.take(channel(number), max as usize) else { return Ok(None) };
-        if bytes.len() < EXTERNAL_FROM { BufferSlice::copy_from(env, bytes) } else { BufferSlice::from_data(env, bytes) }.map(Some)
+        if bytes.len() < EXTERNAL_FROM {
+            BufferSlice::copy_from(env, bytes)
+        } else {
+            BufferSlice::from_data(env, bytes)
+        }
+        .map(Some)
     }
 
     /// Whether an output has ended and was taken to its end.
@@ -158,12 +163,21 @@ impl NativeHandle {
     pub fn read_from<'env>(&self, env: &'env Env, number: u32, offset: f64) -> Result<Option<CollectedObject<'env>>> {
         self.report(*env, self.command.memory())?;
         // Saturates: a negative or absurd offset is the nearest real one.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate, which is what is wanted")]
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "float casts saturate, which is what is wanted"
+        )]
         let offset = offset as u64;
         let Some(read) = self.command.read_from(channel(number), offset) else { return Ok(None) };
         #[allow(clippy::cast_precision_loss, reason = "offsets are exact up to 8 PiB")]
         let next_offset = read.next as f64;
-        Ok(Some(CollectedObject { bytes: BufferSlice::copy_from(env, read.bytes)?, next_offset, lossy: read.lossy, spill_path: read.spill_path }))
+        Ok(Some(CollectedObject {
+            bytes: BufferSlice::copy_from(env, read.bytes)?,
+            next_offset,
+            lossy: read.lossy,
+            spill_path: read.spill_path,
+        }))
     }
 
     /// Gives a terminal another size.

@@ -1,5 +1,7 @@
 //! The debug log (C84).
 
+#![cfg_attr(test, allow(dead_code, reason = "only JavaScript calls it, and a test has none"))]
+
 use std::{io::IsTerminal as _, sync::Once};
 
 use napi_derive::napi;

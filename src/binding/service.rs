@@ -1,11 +1,6 @@
 //! A provider's service: its sandboxes and their sessions.
 
-use std::{
-    cell::RefCell,
-    collections::HashMap,
-    sync::Arc,
-    time::Duration,
-};
+use std::{cell::RefCell, collections::HashMap, sync::Arc, time::Duration};
 
 use napi::{Error, Result};
 use napi_derive::napi;
@@ -27,14 +22,8 @@ use crate::{
     envd::{self, ControlPlane, Secret},
     remote::{PackedSupervisor, Remote, RemoteSettings},
     session::{
-        Session,
-        command::Command,
-        driver::Over,
-        output::Mode,
-        request::Request,
-        secrets::Secrets,
-        settings::SessionSettings,
-        wake::Wakes,
+        Session, command::Command, driver::Over, output::Mode, request::Request, secrets::Secrets,
+        settings::SessionSettings, wake::Wakes,
     },
 };
 
@@ -64,7 +53,8 @@ impl NativeService {
             ..Settings::default()
         };
         let packed = config.supervisors.into_iter().filter_map(|file| {
-            let machine = [Machine::X86_64, Machine::Aarch64].into_iter().find(|machine| machine.name() == file.architecture)?;
+            let machine =
+                [Machine::X86_64, Machine::Aarch64].into_iter().find(|machine| machine.name() == file.architecture)?;
             Some(PackedSupervisor { machine, path: file.path, sha256: file.sha256, size: whole(file.size) })
         });
         Self {
@@ -89,7 +79,8 @@ impl NativeService {
     pub fn attach(&self, facts: SandboxFacts) -> Result<()> {
         let secrets = Secrets::new().map_err(|error| Error::from_reason(format!("no random bytes: {error}")))?;
         let id = facts.sandbox_id.clone();
-        let settings = self.remote_settings(facts, secrets.name.clone()).map_err(|error| Error::from_reason(error.to_string()))?;
+        let settings =
+            self.remote_settings(facts, secrets.name.clone()).map_err(|error| Error::from_reason(error.to_string()))?;
         let remote = Remote::new(settings).map_err(|error| Error::from_reason(error.to_string()))?;
         let session = Session::begin(&runtime::handle()?, id.clone(), self.settings.clone(), secrets, Arc::new(remote));
         self.sessions.borrow_mut().insert(id, Arc::clone(&session));
@@ -141,7 +132,13 @@ impl NativeService {
 
     /// Looks an executable up in a sandbox that is known. `path` is a search path; `null` is the ambient one.
     #[napi(catch_unwind)]
-    pub fn resolve(&self, sandbox_id: String, command: String, path: Option<String>, cwd: String) -> Result<NativeRequest> {
+    pub fn resolve(
+        &self,
+        sandbox_id: String,
+        command: String,
+        path: Option<String>,
+        cwd: String,
+    ) -> Result<NativeRequest> {
         let session = self.session(&sandbox_id)?;
         let request = Request::new(Arc::clone(&self.wakes));
         session.resolve(&request, Resolve { command: bytes(command), path: path.map(bytes), cwd: bytes(cwd) });
@@ -185,7 +182,8 @@ impl NativeService {
     }
 
     fn handle(&self, start: Start, input: bool, outputs: [Option<Mode>; 2]) -> NativeHandle {
-        let program = start.argv.first().map(|program| String::from_utf8_lossy(program).into_owned()).unwrap_or_default();
+        let program =
+            start.argv.first().map(|program| String::from_utf8_lossy(program).into_owned()).unwrap_or_default();
         let reserved = self.current.borrow().as_ref().and_then(|session| session.reserve());
         let command = Command::new(Arc::clone(&self.wakes), program, input, outputs, reserved);
         NativeHandle::new(command, Arc::clone(&self.wakes), Some(start))
@@ -237,7 +235,10 @@ fn output(spec: &OutputSpec) -> (control::Output, Mode) {
             let window = whole(spec.max_bytes);
             let spill = spec.spill_bytes.map(whole);
             let file = spill.map(|cap| control::Spill { tail: window, cap });
-            (control::Output::Drained { spill: file }, Mode::Tail { window: usize::try_from(window).unwrap_or(usize::MAX), spill })
+            (
+                control::Output::Drained { spill: file },
+                Mode::Tail { window: usize::try_from(window).unwrap_or(usize::MAX), spill },
+            )
         }
     }
 }
@@ -247,8 +248,11 @@ fn bytes(text: String) -> ByteBuf {
 }
 
 /// A number of JavaScript as a whole one: rounded down, the nearest there is, 0 for none.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate, which is what is wanted")]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "float casts saturate, which is what is wanted"
+)]
 pub(super) fn whole(number: f64) -> u64 {
     number as u64
 }
-

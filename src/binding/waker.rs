@@ -1,9 +1,6 @@
 //! One JavaScript environment: the way to its thread, and what keeps it from exiting.
 
-use std::{
-    cell::Cell,
-    sync::Arc,
-};
+use std::{cell::Cell, sync::Arc};
 
 use napi::{
     Env, Result, Status,
@@ -70,7 +67,11 @@ impl Waker {
         let raw = self.dispatch.raw();
         // SAFETY: on the environment's own thread, with a function that it has not finalized: that marks it aborted, on this thread.
         check_status!(unsafe {
-            if wanted { sys::napi_ref_threadsafe_function(env.raw(), raw) } else { sys::napi_unref_threadsafe_function(env.raw(), raw) }
+            if wanted {
+                sys::napi_ref_threadsafe_function(env.raw(), raw)
+            } else {
+                sys::napi_unref_threadsafe_function(env.raw(), raw)
+            }
         })?;
         self.holds.set(wanted);
         Ok(())

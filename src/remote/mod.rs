@@ -66,7 +66,9 @@ impl Remote {
     pub fn new(settings: RemoteSettings) -> Result<Self, Error> {
         // Our own owner in this process has connections open already.
         let envd = crate::owner::envd_of(&settings.facts).map_or_else(|| Envd::new(settings.facts.clone()), Ok)?;
-        Ok(Self { shared: Arc::new(Shared { settings, envd, delivery: OnceLock::new(), reached: AtomicBool::new(false) }) })
+        Ok(Self {
+            shared: Arc::new(Shared { settings, envd, delivery: OnceLock::new(), reached: AtomicBool::new(false) }),
+        })
     }
 }
 

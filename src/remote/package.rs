@@ -21,7 +21,8 @@ impl PackedSupervisor {
     /// # Errors
     /// [`DeliveryError::Package`] when it can't be read.
     pub fn read(&self) -> Result<SupervisorBinary, DeliveryError> {
-        let gzip = std::fs::read(&self.path).map_err(|error| DeliveryError::Package(format!("{}: {error}", self.path)))?;
+        let gzip =
+            std::fs::read(&self.path).map_err(|error| DeliveryError::Package(format!("{}: {error}", self.path)))?;
         Ok(SupervisorBinary { machine: self.machine, gzip: gzip.into(), sha256: self.sha256.clone(), size: self.size })
     }
 }

@@ -98,7 +98,13 @@ fn mask(channel: OutputChannel) -> u32 {
 
 impl Command {
     /// A command that nobody has started. `reserved` is the id that it shows from the beginning.
-    pub fn new(wakes: Arc<Wakes>, program: String, input: bool, outputs: [Option<Mode>; 2], reserved: Option<Reserved>) -> Arc<Self> {
+    pub fn new(
+        wakes: Arc<Wakes>,
+        program: String,
+        input: bool,
+        outputs: [Option<Mode>; 2],
+        reserved: Option<Reserved>,
+    ) -> Arc<Self> {
         wakes.begin();
         let state = State {
             pid: reserved.as_ref().map(|reserved| reserved.pid),

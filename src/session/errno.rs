@@ -66,7 +66,12 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn agrees_with_this_linux() {
-        for (number, expected) in [(libc::ENOEXEC, "ENOEXEC"), (libc::ELOOP, "ELOOP"), (libc::ENAMETOOLONG, "ENAMETOOLONG"), (libc::EDQUOT, "EDQUOT")] {
+        for (number, expected) in [
+            (libc::ENOEXEC, "ENOEXEC"),
+            (libc::ELOOP, "ELOOP"),
+            (libc::ENAMETOOLONG, "ENAMETOOLONG"),
+            (libc::EDQUOT, "EDQUOT"),
+        ] {
             assert_eq!(name(number), Some(expected));
         }
     }

@@ -84,7 +84,13 @@ pub enum Failure {
 impl Failure {
     /// The JavaScript error.
     pub fn facts(&self) -> ErrorFacts {
-        let plain = |code: &str| ErrorFacts { code: code.to_owned(), message: self.to_string(), errno: None, syscall: None, path: None };
+        let plain = |code: &str| ErrorFacts {
+            code: code.to_owned(),
+            message: self.to_string(),
+            errno: None,
+            syscall: None,
+            path: None,
+        };
         match self {
             Self::Start { program, failure } => ErrorFacts {
                 code: errno::describe(failure.errno),
@@ -93,11 +99,9 @@ impl Failure {
                 syscall: Some(format!("spawn {program}")),
                 path: Some(program.clone()),
             },
-            Self::Signal(errno) => ErrorFacts {
-                errno: Some(-errno),
-                syscall: Some("kill".to_owned()),
-                ..plain(&errno::describe(*errno))
-            },
+            Self::Signal(errno) => {
+                ErrorFacts { errno: Some(-errno), syscall: Some("kill".to_owned()), ..plain(&errno::describe(*errno)) }
+            }
             Self::Lost { .. } => plain("ERR_SANDBOX_UNREACHABLE"),
             Self::Gone(_) => plain("ERR_SANDBOX_GONE"),
             Self::Delivery(_) => plain("ERR_SUPERVISOR_START"),
@@ -120,7 +124,9 @@ impl Failure {
 }
 
 fn survivors(survivors: &[Survivor]) -> String {
-    let one = |survivor: &Survivor| format!("process {} of user {} ({})", survivor.pid, survivor.uid, errno::describe(survivor.errno));
+    let one = |survivor: &Survivor| {
+        format!("process {} of user {} ({})", survivor.pid, survivor.uid, errno::describe(survivor.errno))
+    };
     survivors.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
@@ -130,7 +136,8 @@ mod tests {
 
     #[test]
     fn c21_a_failed_start_is_nodes_own_spawn_error() {
-        let failure = Failure::Start { program: "no-such".into(), failure: StartFailure { errno: 2, stage: StartStage::Exec } };
+        let failure =
+            Failure::Start { program: "no-such".into(), failure: StartFailure { errno: 2, stage: StartStage::Exec } };
         let facts = failure.facts();
         assert_eq!(facts.message, "spawn no-such ENOENT");
         assert_eq!((facts.code.as_str(), facts.errno), ("ENOENT", Some(-2)));

@@ -54,7 +54,13 @@ pub struct Session {
 
 impl Session {
     /// Begins to connect, on `runtime`.
-    pub fn begin(runtime: &Handle, sandbox: String, settings: SessionSettings, secrets: Secrets, connector: Arc<dyn Connector>) -> Arc<Self> {
+    pub fn begin(
+        runtime: &Handle,
+        sandbox: String,
+        settings: SessionSettings,
+        secrets: Secrets,
+        connector: Arc<dyn Connector>,
+    ) -> Arc<Self> {
         let (ops, receiver) = mpsc::unbounded_channel();
         let pool = Arc::new(Pool::default());
         let over = Arc::new(Mutex::new(None));

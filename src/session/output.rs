@@ -172,7 +172,10 @@ impl Output {
     pub fn read_from(&self, offset: u64) -> Option<Collected> {
         let Store::Tail(tail, spill) = &self.store else { return None };
         let read = tail.read_from(offset);
-        let spill_path = spill.as_ref().filter(|spill| read.lossy && self.has_whole_file(spill, tail.total())).and_then(|spill| spill.path.clone());
+        let spill_path = spill
+            .as_ref()
+            .filter(|spill| read.lossy && self.has_whole_file(spill, tail.total()))
+            .and_then(|spill| spill.path.clone());
         Some(Collected { bytes: read.bytes, next: read.next, lossy: read.lossy, spill_path })
     }
 

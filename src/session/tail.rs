@@ -68,7 +68,11 @@ impl Tail {
     pub fn read_from(&self, offset: u64) -> TailRead {
         let first = self.total - self.ring.len() as u64;
         let lossy = offset < first;
-        let skip = if lossy { 0 } else { usize::try_from(offset - first).map_or(self.ring.len(), |skip| skip.min(self.ring.len())) };
+        let skip = if lossy {
+            0
+        } else {
+            usize::try_from(offset - first).map_or(self.ring.len(), |skip| skip.min(self.ring.len()))
+        };
         let (newer, older) = self.ring.split_at(self.oldest);
         let bytes = [older, newer].concat().split_off(skip);
         TailRead { bytes, next: self.total, lossy }

@@ -27,7 +27,13 @@ pub struct Absence {
 impl Absence {
     /// It begins.
     pub fn new(now: Time) -> Self {
-        Self { counted: Duration::ZERO, looked: now, attempts: 0, paused: false, reason: "it was never reached".to_owned() }
+        Self {
+            counted: Duration::ZERO,
+            looked: now,
+            attempts: 0,
+            paused: false,
+            reason: "it was never reached".to_owned(),
+        }
     }
 
     /// An attempt failed. Returns the pause before the next one.

@@ -6,10 +6,12 @@ use bytes::Bytes;
 use protocol::{CommandId, Link, Time, control::ToSupervisor};
 
 use super::{
-    Driver, Over, host, timing,
+    Driver, Over,
     absence::{ATTEMPTS, Absence},
+    host,
     line::{Line, Open},
     ops::{ENDED, Inputs},
+    timing,
 };
 use crate::session::{
     command::Outcome,
@@ -54,7 +56,11 @@ impl Driver {
     }
 
     fn fall_back(&mut self, reason: &str) {
-        tracing::info!(sandbox = self.parts.sandbox, reason, "no streaming input: each message goes in a request of its own");
+        tracing::info!(
+            sandbox = self.parts.sandbox,
+            reason,
+            "no streaming input: each message goes in a request of its own"
+        );
         self.unary = true;
         if let Line::Open(open) = &mut self.line {
             open.fall_back_at = None;
@@ -66,10 +72,18 @@ impl Driver {
     pub(super) fn tick_line(&mut self, now: Time) {
         match &mut self.line {
             Line::Idle { retry_at: Some(at) } if *at <= now => {
-                self.line = Line::Joining { attempt: self.parts.connector.join(), since: now, give_up_at: self.patience().map(|bound| now + bound) };
+                self.line = Line::Joining {
+                    attempt: self.parts.connector.join(),
+                    since: now,
+                    give_up_at: self.patience().map(|bound| now + bound),
+                };
             }
-            Line::Joining { give_up_at: Some(at), .. } if *at <= now => self.broken("the attempt was not answered".to_owned()),
-            Line::Open(open) if open.fall_back_at.is_some_and(|at| at <= now) => self.fall_back("the hello was not answered"),
+            Line::Joining { give_up_at: Some(at), .. } if *at <= now => {
+                self.broken("the attempt was not answered".to_owned())
+            }
+            Line::Open(open) if open.fall_back_at.is_some_and(|at| at <= now) => {
+                self.fall_back("the hello was not answered")
+            }
             _ => {}
         }
     }
@@ -178,7 +192,8 @@ impl Driver {
         let now = self.clock.now();
         self.parts.pool.clear();
         let former = std::mem::replace(&mut self.link, Link::host(host(&self.parts, self.unary), now));
-        let (heard, unheard): (Vec<CommandId>, Vec<CommandId>) = self.commands.keys().copied().partition(|id| former.was_sent(*id));
+        let (heard, unheard): (Vec<CommandId>, Vec<CommandId>) =
+            self.commands.keys().copied().partition(|id| former.was_sent(*id));
         for id in heard {
             if let Some(active) = self.commands.remove(&id) {
                 active.command.lose(Ok(Outcome::signalled("SIGKILL")), ENDED);

@@ -17,7 +17,9 @@ use crate::session::{
 
 impl Driver {
     pub(super) fn on_control(&mut self, id: CommandId, message: &[u8]) {
-        let Ok(message) = decode::<FromSupervisor>(Kind::Control, message) else { return self.distrust("a message that is none") };
+        let Ok(message) = decode::<FromSupervisor>(Kind::Control, message) else {
+            return self.distrust("a message that is none");
+        };
         let now = self.clock.now();
         match message {
             FromSupervisor::Prepared { pids } => {

@@ -82,7 +82,9 @@ impl Driver {
         match refusal {
             // It ends itself, and the next attempt finds another one.
             Refusal::Sandbox | Refusal::Stale => self.broken(refusal.to_string()),
-            Refusal::Version { .. } | Refusal::Token | Refusal::Offset => self.finish(Over::Failed(Failure::Refused(refusal))),
+            Refusal::Version { .. } | Refusal::Token | Refusal::Offset => {
+                self.finish(Over::Failed(Failure::Refused(refusal)))
+            }
         }
     }
 }

@@ -48,7 +48,10 @@ impl Driver {
 
     /// Something is wanted: if the sandbox was given up, it is tried again.
     pub(super) fn wake_for(&mut self, op: &Op) {
-        let needs_sandbox = matches!(op, Op::Start(..) | Op::Terminate(_) | Op::Resolve(..) | Op::Inspect(..) | Op::Signal(..) | Op::Shutdown(_));
+        let needs_sandbox = matches!(
+            op,
+            Op::Start(..) | Op::Terminate(_) | Op::Resolve(..) | Op::Inspect(..) | Op::Signal(..) | Op::Shutdown(_)
+        );
         if needs_sandbox && matches!(self.line, Line::Idle { retry_at: None }) {
             let now = self.clock.now();
             self.absence = Some(Absence::new(now));

@@ -48,7 +48,16 @@ impl Open {
     /// A fresh connection.
     pub fn new(connection: Connection, effort: std::time::Duration) -> Self {
         let Connection { incoming, streaming, streaming_over, unary } = connection;
-        Self { incoming, streaming, streaming_over: Some(streaming_over), unary, sending: None, effort, fall_back_at: None, greeting: Some(Vec::new()) }
+        Self {
+            incoming,
+            streaming,
+            streaming_over: Some(streaming_over),
+            unary,
+            sending: None,
+            effort,
+            fall_back_at: None,
+            greeting: Some(Vec::new()),
+        }
     }
 
     /// Whether a message can be given to it.

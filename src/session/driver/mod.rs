@@ -207,7 +207,10 @@ impl Driver {
     fn next_time(&self) -> Option<Time> {
         let absence = self.absence.as_ref().map(|absence| absence.next_tick(self.parts.settings.lost_after));
         let leave = self.leave.as_ref().map(|(_, until)| *until);
-        [leave, self.link.poll_timeout(), self.line.next_time(), absence, self.deadlines.first().map(|(time, _)| *time)].into_iter().flatten().min()
+        [leave, self.link.poll_timeout(), self.line.next_time(), absence, self.deadlines.first().map(|(time, _)| *time)]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// What is due by the time alone.

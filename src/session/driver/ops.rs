@@ -136,7 +136,8 @@ impl Driver {
         }
         self.link.close_outgoing(input_stream(id));
         self.link.forget(id);
-        let asked: Vec<(CommandId, u32)> = self.questions.keys().copied().filter(|(command, _)| *command == id).collect();
+        let asked: Vec<(CommandId, u32)> =
+            self.questions.keys().copied().filter(|(command, _)| *command == id).collect();
         for request in asked.iter().filter_map(|key| self.questions.remove(key)) {
             request.answer(Err(Failure::NoForeground));
         }

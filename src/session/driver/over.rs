@@ -80,9 +80,17 @@ impl Driver {
         let failure = self.failure(over);
         match op {
             Op::Start(_, command, _) => command.start_failed(Err(failure), false),
-            Op::Resolve(_, request, _) | Op::Inspect(_, request) | Op::Signal(_, request, _) => request.answer(Err(failure)),
+            Op::Resolve(_, request, _) | Op::Inspect(_, request) | Op::Signal(_, request, _) => {
+                request.answer(Err(failure))
+            }
             Op::Shutdown(request) => self.shutdown.push(request),
-            Op::Input(_) | Op::Consumed(..) | Op::CloseOutput(..) | Op::Terminate(_) | Op::Resize(..) | Op::Gone | Op::Close => {}
+            Op::Input(_)
+            | Op::Consumed(..)
+            | Op::CloseOutput(..)
+            | Op::Terminate(_)
+            | Op::Resize(..)
+            | Op::Gone
+            | Op::Close => {}
         }
     }
 }

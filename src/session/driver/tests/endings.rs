@@ -231,9 +231,8 @@ async fn c17_the_spill_file_is_shown_by_the_supervisors_word() {
     world.fake.write(id, STDOUT, b"0123456789");
     world.fake.say(id, &FromSupervisor::Spilled { output: STDOUT, offset: 10 });
     let seen = Arc::clone(&command);
-    let read = world
-        .until("a complete file", || seen.read_from(STDOUT, 0).filter(|read| read.spill_path.is_some()))
-        .await;
+    let read =
+        world.until("a complete file", || seen.read_from(STDOUT, 0).filter(|read| read.spill_path.is_some())).await;
     assert_eq!((&read.bytes[..], read.next, read.lossy), (&b"6789"[..], 10, true));
     assert_eq!(read.spill_path.as_deref(), Some("/r/spill"));
     // Ended by the fake without a kept file.

@@ -105,8 +105,8 @@ impl Fake {
             sandbox: SandboxState::Running,
             deaf_streaming: false,
             swallow_joins: false,
-                ended_as_root: Vec::new(),
-                refuse_root: false,
+            ended_as_root: Vec::new(),
+            refuse_root: false,
         };
         let shared = Arc::new(Shared { state: Mutex::new(state), heard: tokio::sync::Mutex::new(heard), tell, clock });
         let weak = Arc::downgrade(&shared);
@@ -271,7 +271,8 @@ impl Fake {
             let _ = down.send(Ok(ready_message(state.epoch, &state.keys).into()));
             Ok(state.epoch)
         })?;
-        let guest = Arc::new(Guest { fake: self.clone(), epoch: guest, down, decoder: Mutex::new(Some(Decoder::default())) });
+        let guest =
+            Arc::new(Guest { fake: self.clone(), epoch: guest, down, decoder: Mutex::new(Some(Decoder::default())) });
         Ok(Connection {
             incoming: Box::new(Pipe(incoming)),
             streaming: Arc::new(Way { guest: Arc::clone(&guest), unary: false }),

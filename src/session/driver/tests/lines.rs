@@ -4,7 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use protocol::control::{FromSupervisor, Resolve, ToSupervisor};
 
-use super::{COLLECT, STDOUT, World, fake::{Fake, Heard}};
+use super::{
+    COLLECT, STDOUT, World,
+    fake::{Fake, Heard},
+};
 use crate::session::{
     command::{Outcome, Tree},
     connector::{JoinFailure, SandboxState},
@@ -118,7 +121,10 @@ async fn c32_what_was_given_up_can_be_ended_when_the_sandbox_is_back_and_new_com
     let failure = world.outcome(&command).await.unwrap_err();
     let unheard = world.command(false, [COLLECT; 2]);
     world.start(&unheard, false, [COLLECT; 2], 1000);
-    assert!(matches!(world.outcome(&unheard).await, Err(Failure::Lost { .. })), "it was tried again for the new command");
+    assert!(
+        matches!(world.outcome(&unheard).await, Err(Failure::Lost { .. })),
+        "it was tried again for the new command"
+    );
     assert_eq!(unheard.tree(), Tree::Gone);
     world.fake.refuse(None);
     command.terminate();

@@ -46,7 +46,10 @@ impl World {
     /// A connection, or an attempt at one, that is silent for so long is given up.
     fn silent_after(silence: Duration) -> Self {
         let timing = Timing::streaming(u32::try_from(silence.as_millis()).unwrap());
-        Self::with_settings(Fake::new(), SessionSettings { supervisor: Settings { timing, ..Settings::default() }, lost_after: PATIENCE })
+        Self::with_settings(
+            Fake::new(),
+            SessionSettings { supervisor: Settings { timing, ..Settings::default() }, lost_after: PATIENCE },
+        )
     }
 
     fn with(fake: Fake, lost_after: Duration) -> Self {
@@ -59,8 +62,13 @@ impl World {
         wakes.on_change(move || {
             let _ = tell.send(());
         });
-        let session =
-            Session::begin(&Handle::current(), "isandbox".into(), settings, Secrets::new().unwrap(), Arc::new(fake.clone()));
+        let session = Session::begin(
+            &Handle::current(),
+            "isandbox".into(),
+            settings,
+            Secrets::new().unwrap(),
+            Arc::new(fake.clone()),
+        );
         Self { fake, wakes, news, session }
     }
 
@@ -118,7 +126,10 @@ impl World {
         (id, command)
     }
 
-    async fn outcome(&mut self, command: &Arc<Command>) -> Result<crate::session::command::Outcome, crate::session::failure::Failure> {
+    async fn outcome(
+        &mut self,
+        command: &Arc<Command>,
+    ) -> Result<crate::session::command::Outcome, crate::session::failure::Failure> {
         let command = Arc::clone(command);
         self.until("an outcome", || command.outcome()).await
     }
