@@ -18,11 +18,12 @@ matrix('C13 the base is what the sandbox gives, with the login home of its user'
   assert.match(seen.PATH, /\/usr\/bin/)
 })
 
-matrix('C13 explicit entries are set whatever their name, and undefined removes', async () => {
+matrix('C13 D33 explicit entries are set whatever their name, and undefined removes', async () => {
   const entries = {
     PLAIN: 'value',
     EMPTY: '',
     'with space': 'x',
+    'FOO-BAR': 'dash',
     lower: 'y',
     DSH_SET: 'explicit',
     TOH_SET: 'explicit',
