@@ -2,6 +2,7 @@
 /**
  * `npm run bench`: the original provider, ours and the bare limit, side by side in one run.
  *
+ *   node bench/run.mjs local [--only REGEX] [--rounds N]      the local provider, see `bench/local.mjs`
  *   node bench/run.mjs [--only REGEX] [--quick] [--rounds N] [--subjects bare,ts,native]
  *
  * Each subject is measured in a process of its own; rounds are interleaved; figures are medians. Runs against a
@@ -12,6 +13,11 @@ import { startServer } from '../__test__/support/server.js'
 import { measureRow } from './measure.js'
 import { render, save } from './report.js'
 import { rows } from './rows/index.js'
+
+if (process.argv[2] === 'local') {
+  await import('./local.mjs')
+  process.exit()
+}
 
 const { values } = parseArgs({
   options: {

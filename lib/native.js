@@ -17,7 +17,7 @@ export const OUTCOME = 16
 export const TREE = 32
 export const ANSWER = 64
 
-export const { NativeLocal, NativeOwner, NativeService, hasVariable } = addon
+export const { NativeLocal, NativeOwner, NativeService } = addon
 
 /** Handles that wait for changes, by their id. */
 const listeners = new Map()

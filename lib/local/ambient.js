@@ -3,7 +3,7 @@
  * @module dsh-subprocess-native/lib/local/ambient
  */
 import { isMainThread } from 'node:worker_threads'
-import { hasVariable } from '../native.js'
+import { NativeLocal } from '../native.js'
 
 const own = process.env
 
@@ -15,7 +15,7 @@ function isBacked() {
   const probe = `dsh_subprocess_probe_${process.pid}`
   own[probe] = '1'
   try {
-    return hasVariable(probe)
+    return NativeLocal.hasVariable(probe)
   } finally {
     delete own[probe]
   }

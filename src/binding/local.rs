@@ -148,17 +148,17 @@ impl NativeLocal {
         Ok(NativeHandle::new(command, Arc::clone(&self.wakes), None))
     }
 
+    /// Whether this process' own environment has a variable of this name.
+    #[napi(catch_unwind)]
+    pub fn has_variable(name: String) -> bool {
+        std::env::var_os(name).is_some()
+    }
+
     /// SIGKILL to everything that is not known to have ended, at once; nothing is waited for.
     #[napi(catch_unwind)]
     pub fn kill_all(&self) {
         self.living.kill_all();
     }
-}
-
-/// Whether this process' own environment has a variable of this name.
-#[napi(catch_unwind)]
-pub fn has_variable(name: String) -> bool {
-    std::env::var_os(name).is_some()
 }
 
 fn bytes(texts: Vec<String>) -> Vec<Vec<u8>> {

@@ -17,10 +17,8 @@ use crate::session::command::Command;
 
 /// Most bytes of one read.
 const CHUNK: usize = 256 * 1024;
-/// Reads in a row that found a full pipe, after which a larger one pays.
-const BUSY: u32 = 16;
-/// What a pipe holds at first.
-const NORMAL: usize = 64 * 1024;
+/// Bytes after which a larger pipe pays: most programs never say that much.
+const BUSY: u64 = 1024 * 1024;
 
 /// Large pipes are dear to everybody of this user: all readers of this process share what may be spent.
 static BUDGET: Mutex<Option<Budget>> = Mutex::new(None);
@@ -65,7 +63,7 @@ impl Reader {
         let mut total = 0;
         let reason = match watch(source, Interest::READABLE) {
             Ok(source) => {
-                let mut pipe = Pipe { source, grant: None, busy: 0 };
+                let mut pipe = Pipe { source, grant: None, grown: false };
                 let reason = self.read(&mut pipe, &mut total).await;
                 pipe.release();
                 reason
@@ -116,7 +114,7 @@ impl Reader {
                 Ok(0) => return EndReason::Eof,
                 Ok(count) => {
                     *total += count as u64;
-                    pipe.grow_if_busy(count);
+                    pipe.grow_if_busy(*total);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     if self.flow.is_cut() {
@@ -210,7 +208,7 @@ fn spill_to(spill: &mut Spill, bytes: &[u8], window: u64, command: &Command, cha
 struct Pipe {
     source: AsyncFd<OwnedFd>,
     grant: Option<Grant>,
-    busy: u32,
+    grown: bool,
 }
 
 impl Pipe {
@@ -218,9 +216,8 @@ impl Pipe {
         waiting(self.source.get_ref()) as u64
     }
 
-    fn grow_if_busy(&mut self, count: usize) {
-        self.busy = if count >= NORMAL { self.busy + 1 } else { 0 };
-        if self.busy == BUSY && self.grant.is_none() {
+    fn grow_if_busy(&mut self, total: u64) {
+        if total >= BUSY && !std::mem::replace(&mut self.grown, total >= BUSY) {
             let mut budget = BUDGET.lock().unwrap_or_else(PoisonError::into_inner);
             self.grant = budget.get_or_insert_with(Budget::of_this_system).enlarge(&self.source);
         }
