@@ -51,7 +51,12 @@ pub struct Flight {
     sent: u64,
     floor: u64,
     rate: Rate,
+    /// Buffers of acknowledged chunks, to be filled again: fresh ones cost a page fault for every 4 KiB.
+    spare: Vec<Vec<u8>>,
 }
+
+/// Spare buffers are kept from this size on, and so many.
+const SPARE: (usize, usize) = (128 * 1024, 4);
 
 /// An acknowledgement of what was never sent on this attachment, or an offset within a frame's past.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +74,18 @@ impl Flight {
             sent: offset,
             floor: CAP_MIN,
             rate: Rate::default(),
+            spare: Vec::new(),
         }
+    }
+
+    /// An empty buffer; with memory, when one was kept.
+    pub fn buffer(&mut self) -> Vec<u8> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Lets the memory of kept buffers go.
+    pub fn drop_buffers(&mut self) {
+        self.spare.clear();
     }
 
     /// Lets at least `bytes` be under way: what a peer that acknowledges by so many needs.
@@ -153,7 +169,15 @@ impl Flight {
                 break;
             }
             newest = chunk.sent.or(newest);
-            self.chunks.pop_front();
+            if let Some(chunk) = self.chunks.pop_front()
+                && chunk.bytes.len() >= SPARE.0
+                && self.spare.len() < SPARE.1
+                && chunk.bytes.is_unique()
+            {
+                let mut buffer = Vec::from(chunk.bytes);
+                buffer.clear();
+                self.spare.push(buffer);
+            }
             self.cursor = self.cursor.saturating_sub(1);
         }
         if let Some(sent) = newest {

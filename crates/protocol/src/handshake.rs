@@ -91,7 +91,7 @@ impl Timing {
         ack_delay_ms: 25,
         data_ack_delay_ms: 2,
         ack_bytes_first: 32 * 1024,
-        ack_bytes: 256 * 1024,
+        ack_bytes: 1024 * 1024,
     };
     /// Where each message to the supervisor is a request of its own.
     pub const UNARY: Self = Self {

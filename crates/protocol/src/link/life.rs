@@ -26,6 +26,9 @@ impl Link {
         if self.state == State::Detached {
             return;
         }
+        if self.flight.in_flight() == 0 {
+            self.flight.drop_buffers();
+        }
         if self.ack.due.is_some_and(|due| due <= now) {
             self.ack.now = true;
             self.ack.due = None;

@@ -84,6 +84,9 @@ impl Link {
         }
         let budget = usize::try_from(cap / 4).unwrap_or(BODY.1).clamp(BODY.0, BODY.1);
         let mut chunk = std::mem::take(&mut self.scratch);
+        if chunk.capacity() == 0 {
+            chunk = self.flight.buffer();
+        }
         chunk.clear();
         self.put_control(cap, &mut chunk);
         // A command that does not fit this message whole must be known before its input comes.
@@ -121,9 +124,7 @@ impl Link {
             let Some(turn) = self.schedule.turn(cap) else { return true };
             let start = chunk.len();
             let max = turn.bytes.min(MAX_PAYLOAD).min(budget - start - FRAME_HEADER);
-            if chunk.capacity() == 0 {
-                chunk.reserve_exact(BODY.1);
-            }
+            chunk.reserve_exact(BODY.1.saturating_sub(start));
             chunk.resize(start + FRAME_HEADER, 0);
             let filled = source.read(turn.stream, max, chunk);
             chunk.truncate(start + FRAME_HEADER + max);
