@@ -55,7 +55,8 @@ impl Life {
         let outcome = self.outcome().await;
         let tree = Arc::clone(&self.tree);
         let terminal = tree.session().terminal.clone();
-        if terminal.is_some() {
+        if let Some(terminal) = &terminal {
+            terminal.program_exited();
             // Who is left in a terminal without its program is ended (C72).
             self.ladder.begin();
         }

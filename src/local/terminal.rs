@@ -89,6 +89,13 @@ impl Far {
         self.terminal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Its program has exited: its output ends, unless somebody else still has the terminal open.
+    pub fn program_exited(&self) {
+        if let Some(terminal) = &mut *self.lock() {
+            terminal.program_exited();
+        }
+    }
+
     /// Everything is over: the descriptor goes.
     pub fn close(&self) {
         self.lock().take();

@@ -15,6 +15,9 @@ use crate::session;
 pub struct Terminal {
     master: OwnedFd,
     device: u64,
+    /// Kept open, or the far end would be at its end (`EIO`, for ever ready) whenever the program has closed the terminal,
+    /// which it may open again by `/dev/tty`. The program's exit is the end, not this.
+    near: Option<OwnedFd>,
 }
 
 /// Why the foreground group was not signalled.
@@ -44,7 +47,7 @@ impl Terminal {
         rustix::termios::tcsetattr(&near, OptionalActions::Now, &modes)?;
         crate::stdio::set_nonblocking(&master)?;
         let device = rustix::fs::fstat(&near)?.st_rdev;
-        let terminal = Self { master, device };
+        let terminal = Self { master, device, near: Some(near.try_clone()?) };
         terminal.resize(rows, columns)?;
         Ok((terminal, near))
     }
@@ -73,7 +76,13 @@ impl Terminal {
         Ok(rustix::termios::tcsetwinsize(&self.master, size)?)
     }
 
-    /// Reads output. `Ok(0)` is the end: the kernel's `EIO` once every near end is closed is no failure.
+    /// The program has exited: from now on the end of its output is where nobody has the near end open.
+    pub fn program_exited(&mut self) {
+        self.near = None;
+    }
+
+    /// Reads output. Once the program has exited, `WouldBlock` is the end: nothing of it is under way any more, since the
+    /// kernel delivers what was written before it says so. `Ok(0)` (its `EIO`) is the end, too.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         match rustix::io::retry_on_intr(|| rustix::io::read(&self.master, &mut *buffer)) {
             Ok(count) => Ok(count),

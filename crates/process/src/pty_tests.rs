@@ -21,11 +21,12 @@ impl Session {
         Self { terminal, program: Fixture { pid: started.pid, pidfd: started.pidfd } }
     }
 
-    /// Reads until `wanted` is in the text or the output ended.
+    /// Reads until `wanted` is in the text, or the program has exited and nothing is left.
     fn read_until(&self, wanted: &str) -> String {
         let mut text = Vec::new();
         wait_for(wanted, || {
             let mut buffer = [0; 4096];
+            let exited = crate::exit::observe(self.program.pid).unwrap().is_some();
             match self.terminal.read(&mut buffer) {
                 Ok(0) => true,
                 Ok(count) => {
@@ -34,7 +35,7 @@ impl Session {
                 }
                 Err(error) => {
                     assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
-                    false
+                    exited
                 }
             }
         });
@@ -81,6 +82,13 @@ fn output_of_more_than_a_page_arrives_whole_before_the_end() {
         let session = Session::start(&["/bin/echo", "-n", &"hello".repeat(4096)]);
         assert_eq!(session.read_until("no such text").len(), 20480);
     }
+}
+
+#[test]
+fn c51_a_program_that_closes_the_terminal_may_open_it_again() {
+    let script = "echo before; exec <&- >&- 2>&-; sleep .2; exec </dev/tty >/dev/tty; echo after";
+    let session = Session::start(&["/bin/bash", "-c", script]);
+    assert_eq!(session.read_until("no such text"), "before\r\nafter\r\n");
 }
 
 #[test]
