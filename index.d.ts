@@ -30,10 +30,44 @@ export interface Config {
   orphanTimeoutMs?: number
   /** Milliseconds that an unreachable sandbox is waited for before its commands are given up. Default 60000. */
   lostAfterMs?: number
+  /** A connection that brings nothing for so many milliseconds is given up for a new one; pinged three times as often. Default 15000. */
+  silenceMs?: number
+  /**
+   * A secret of 32 characters or more that this harness keeps. A later process with the same one, under an owner that gives the same sandbox,
+   * finds the commands that this one leaves running when it dies, or detaches. One process at a time.
+   */
+  session?: string
+}
+
+/** A command that an earlier process of the same harness left running. */
+export interface RunningCommand {
+  /** For `attachTo`. */
+  id: number
+  /** Its process id, its session's and group's too. */
+  pid: number
+  /** Program and arguments. */
+  argv: string[]
+}
+
+/** What happens to the outputs of a command that is found again. */
+export interface AttachOptions {
+  /** Must be a pipe exactly where the earlier process had a pipe. Default: collected, the last MiB. */
+  stdout?: 'pipe' | { maxBytes: number }
+  /** Likewise. */
+  stderr?: 'pipe' | { maxBytes: number }
+  /** Milliseconds from SIGTERM to SIGKILL's outcome that a raw pipe is waited for. Default 5000. */
+  graceMs?: number
 }
 
 /** What the provider does. */
-export interface E2BSubprocessRuntime extends Subprocess {}
+export interface E2BSubprocessRuntime extends Subprocess {
+  /** Commands that an earlier process left running. Rejects without the configuration key `session`. */
+  listRunning(): Promise<RunningCommand[]>
+  /** Goes on with one of them; its outputs continue after the last byte that the earlier process had acknowledged, its input does not. */
+  attachTo(id: number, options?: AttachOptions): Promise<ReturnType<Subprocess['spawn']>>
+  /** Lets go without ending anything: for a later process with the same `session`. The service is over by that. */
+  detach(): void
+}
 
 /** The plugin class. Its instances are whatever your Cordis says a service is, hence `any`. */
 export declare const E2BSubprocessRuntime: {

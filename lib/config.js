@@ -3,6 +3,7 @@
  * @module dsh-subprocess-native/lib/config
  */
 import z from '@deepseek-ai/schemastery'
+import { requireSession } from './secret.js'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 const TEN_MINUTES_MS = 10 * 60 * 1000
@@ -13,6 +14,7 @@ export const Config = z.object({
   startupWaitMs: z.number().default(0).description('How long `spawn` may hold its caller for a process id, in milliseconds.'),
   envPrefixes: z.array(z.string()).default(['DSH_', 'TOH_']).description('Ambient variables of the sandbox that begin so do not reach commands.'),
   loginEnvironment: z.boolean().default(false).description("Read the sandbox' /etc/profile once for the ambient environment."),
+  session: z.string().role('secret').description('A secret by which a later process of this harness finds its running commands again.'),
   supervisorPath: z.string().description('Absolute path of a supervisor in the image; nothing is uploaded then.'),
   orphanTimeoutMs: z.number().default(DAY_MS).description('After this long without the harness everything in the sandbox is ended, in milliseconds.'),
   lostAfterMs: z.number().default(60_000).description('How long an unreachable sandbox is waited for, in milliseconds.'),
@@ -32,6 +34,7 @@ export function resolveConfig(config = {}) {
   for (const key of ['startupWaitMs', 'orphanTimeoutMs', 'lostAfterMs']) {
     if (!Number.isFinite(resolved[key]) || resolved[key] < 0) refuse(key, 'a finite number, zero or more')
   }
+  requireSession(resolved.session)
   // A ping must come back in a third of it, over any line.
   if (!Number.isFinite(resolved.silenceMs) || resolved.silenceMs < 300) refuse('silenceMs', 'a finite number, 300 or more')
   const { envPrefixes, supervisorPath } = resolved

@@ -10,6 +10,8 @@ import { earlySandbox, takeHold } from './hold.js'
 import { packedSupervisors } from './load.js'
 import { NativeService, waker } from './native.js'
 import { requireCommand, resolveIn, unlessAborted } from './resolve.js'
+import { sessionIn } from './secret.js'
+import { adopt, listRunning } from './session.js'
 import { openTerminal } from './terminal.js'
 import { requireGrace, requireSpawn, unspeakable, variables } from './validate.js'
 
@@ -29,6 +31,7 @@ export class E2BSubprocessRuntime {
     this.ctx = ctx
     this.name = 'subprocess'
     this.disposing = false
+    this.detached = false
     this.internals = {}
     this.live = new Set()
     this.terminals = new Set()
@@ -99,6 +102,34 @@ export class E2BSubprocessRuntime {
     if (refusal !== undefined) throw refusal
     return openTerminal(this, spec, () => target(this))
   }
+
+  /**
+   * The commands that an earlier process of this harness started in the sandbox and left running; needs the `session` that it had.
+   * @returns {Promise<{ id: number, pid: number, argv: string[] }[]>}
+   */
+  async listRunning() {
+    if (this.config.session === undefined) throw new Error('subprocess-e2b: listRunning needs the configuration key session')
+    return listRunning(this.native, await target(this))
+  }
+
+  /**
+   * Goes on with one of them. Its input was the earlier process': it gets no more.
+   * @param {number} id from {@link listRunning}
+   * @param {object} [options] `stdout`, `stderr` as in a spec's `stdio` (default: the last MiB), `graceMs` (default 5000)
+   * @returns {Promise<Handle>} its outputs go on from the last byte that the earlier process had acknowledged
+   */
+  async attachTo(id, options = {}) {
+    const found = (await this.listRunning()).find(one => one.id === id)
+    if (found === undefined) throw new Error(`subprocess-e2b: no running command ${id} was found`)
+    return adopt(this, await target(this), found, options)
+  }
+
+  /** Lets go without ending anything: what runs is left to a later process with the same `session`. The service is over by that. */
+  detach() {
+    this.disposing = true
+    this.detached = true
+    this.native.close()
+  }
 }
 
 /**
@@ -111,8 +142,10 @@ async function target(service) {
   return attach(service, owner, await owner.getSandbox())
 }
 
-function attach({ native }, owner, sandbox) {
-  if (typeof sandbox?.sandboxId !== 'string' || !native.knows(sandbox.sandboxId)) native.attach(sandboxFacts(sandbox, owner.runtimeRoot))
+function attach({ native, config }, owner, sandbox) {
+  if (typeof sandbox?.sandboxId !== 'string' || !native.knows(sandbox.sandboxId)) {
+    native.attach(sandboxFacts(sandbox, owner.runtimeRoot), sessionIn(config.session, sandbox?.sandboxId))
+  }
   return sandbox.sandboxId
 }
 
@@ -134,7 +167,7 @@ async function dispose(service) {
   service.disposing = true
   for (const setup of service.setups) setup.abort(new Error('subprocess-e2b: service is disposing'))
   await Promise.all([...service.setups].map(setup => setup.ended))
-  await disposeAll(service)
+  if (!service.detached) await disposeAll(service)
 }
 
 export default E2BSubprocessRuntime

@@ -4,6 +4,7 @@
  * There is no owner in between: the sandbox is the vendor SDK's object, so that nothing but the provider uses the way.
  * @module test/link/world
  */
+import { randomBytes } from 'node:crypto'
 import { after, before } from 'node:test'
 import { Context } from '@deepseek-ai/cordis'
 import { Sandbox } from 'e2b'
@@ -58,7 +59,9 @@ class Link {
       ...own.connectionConfig, sandboxUrl: proxy.url, sandboxId: own.sandboxId, sandboxDomain: own.sandboxDomain,
       envdVersion: own.envdApi.version, envdAccessToken: own.envdAccessToken, trafficAccessToken: own.trafficAccessToken,
     })
-    const world = new LinkWorld({ proxy, direct: own, through, owned: sandbox === undefined, server: this.server })
+    const cwd = `/home/user/link-${randomBytes(6).toString('hex')}`
+    await own.commands.run(`mkdir ${cwd}`)
+    const world = new LinkWorld({ cwd, proxy, direct: own, through, owned: sandbox === undefined, server: this.server })
     this.worlds.add(world)
     await world.load(Provider, config)
     if (warm) await settled(world.spawn(['true']), 'the first command')
@@ -68,13 +71,17 @@ class Link {
 
 /** One provider, its sandbox, and the way between them. */
 export class LinkWorld extends World {
-  constructor({ proxy, direct, through, owned, server }) {
+  #cwd
+
+  constructor({ cwd, proxy, direct, through, owned, server }) {
     super()
+    // Of its own, as servers may share a file system.
+    this.#cwd = cwd
     Object.assign(this, { proxy, direct, through, owned, server })
   }
 
   get cwd() {
-    return '/home/user'
+    return this.#cwd
   }
 
   async load(Provider, config) {
@@ -95,7 +102,7 @@ export class LinkWorld extends World {
 
   /** Past the provider and the faulty way: a line of bash by the vendor's SDK. */
   async witness(script, { user = 'user' } = {}) {
-    const result = await this.direct.commands.run(script, { user }).catch(error => {
+    const result = await this.direct.commands.run(script, { user, cwd: this.#cwd }).catch(error => {
       if (typeof error.exitCode !== 'number') throw error
       return error
     })

@@ -1,5 +1,6 @@
 //! Transfer objects. Defaults, validation and convenience are the shim's; `null` means unset.
 
+use napi::bindgen_prelude::Buffer;
 use napi_derive::napi;
 
 use crate::session::{
@@ -64,6 +65,26 @@ pub struct SandboxFacts {
     pub account_token: Option<String>,
     /// Directory in the sandbox that is ours.
     pub runtime_root: String,
+}
+
+/// What a harness keeps to find its commands again (C80).
+#[napi(object, object_to_js = false, use_nullable = true)]
+pub struct SessionObject {
+    /// Names the session's folder; letters and digits.
+    pub name: String,
+    /// 32 bytes that prove that this is the same harness.
+    pub token: Buffer,
+}
+
+/// A command that was found again.
+#[napi(object, object_from_js = false)]
+pub struct RunningObject {
+    /// By what it is adopted.
+    pub id: u32,
+    /// Its process id.
+    pub pid: u32,
+    /// Program and arguments.
+    pub argv: Vec<String>,
 }
 
 /// A header.
@@ -202,4 +223,6 @@ pub struct AnswerObject {
     pub foreground: Option<ForegroundObject>,
     /// A group that was signalled.
     pub group: Option<u32>,
+    /// Commands that were found.
+    pub running: Option<Vec<RunningObject>>,
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use napi_derive::napi;
 
-use super::objects::{AnswerObject, ForegroundObject};
-use crate::session::request::{Answer, Request};
+use super::objects::{AnswerObject, ForegroundObject, RunningObject};
+use crate::session::request::{Answer, Request, RunningCommand};
 
 /// A question to the sandbox.
 #[napi]
@@ -30,7 +30,7 @@ impl NativeRequest {
     /// The answer, once; `null` before it came.
     #[napi(catch_unwind)]
     pub fn take(&self) -> Option<AnswerObject> {
-        let mut object = AnswerObject { error: None, path: None, foreground: None, group: None };
+        let mut object = AnswerObject { error: None, path: None, foreground: None, group: None, running: None };
         match self.request.take()? {
             Ok(Answer::Done) => {}
             Ok(Answer::Path(path)) => object.path = Some(path),
@@ -39,6 +39,10 @@ impl NativeRequest {
                     group.map(|(process_group_id, input_waiting)| ForegroundObject { process_group_id, input_waiting });
             }
             Ok(Answer::Group(group)) => object.group = Some(group),
+            Ok(Answer::Running(running)) => {
+                let object_of = |RunningCommand { id, pid, argv }| RunningObject { id, pid, argv };
+                object.running = Some(running.into_iter().map(object_of).collect());
+            }
             Err(failure) => object.error = Some((&failure).into()),
         }
         Some(object)

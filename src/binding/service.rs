@@ -12,7 +12,7 @@ use serde_bytes::ByteBuf;
 
 use super::{
     handle::NativeHandle,
-    objects::{OutputSpec, SandboxFacts, ServiceConfig, SpawnSpec, TerminalSpec, Variable},
+    objects::{OutputSpec, SandboxFacts, ServiceConfig, SessionObject, SpawnSpec, TerminalSpec, Variable},
     request::NativeRequest,
     runtime,
     waker::Waker,
@@ -59,7 +59,11 @@ impl NativeService {
         });
         Self {
             wakes: Arc::clone(waker.wakes()),
-            settings: SessionSettings { supervisor, lost_after: Duration::from_millis(whole(config.lost_after_ms)) },
+            settings: SessionSettings {
+                supervisor,
+                lost_after: Duration::from_millis(whole(config.lost_after_ms)),
+                resumes: false,
+            },
             packed: packed.collect(),
             installed: config.supervisor_path,
             sessions: RefCell::default(),
@@ -74,15 +78,27 @@ impl NativeService {
         sessions.get(&sandbox_id).is_some_and(|session| matches!(session.over(), None | Some(Over::Gone)))
     }
 
-    /// Begins to reach a sandbox' supervisor, in the background, and expects new commands to go there.
+    /// Begins to reach a sandbox' supervisor, in the background, and expects new commands to go there. `session`: the secrets of a harness
+    /// that may have been there before.
     #[napi(catch_unwind)]
-    pub fn attach(&self, facts: SandboxFacts) -> Result<()> {
-        let secrets = Secrets::new().map_err(|error| Error::from_reason(format!("no random bytes: {error}")))?;
+    pub fn attach(&self, facts: SandboxFacts, session: Option<SessionObject>) -> Result<()> {
+        let resumes = session.is_some();
+        let secrets = match session {
+            Some(SessionObject { name, token }) => {
+                let token = <[u8; 32]>::try_from(&token[..]).map_err(|_| Error::from_reason("a token has 32 bytes"))?;
+                Secrets::resumed(name, token)
+            }
+            None => Secrets::new(),
+        };
+        let secrets = secrets.map_err(|error| Error::from_reason(format!("no random bytes: {error}")))?;
         let id = facts.sandbox_id.clone();
         let settings =
             self.remote_settings(facts, secrets.name.clone()).map_err(|error| Error::from_reason(error.to_string()))?;
         let remote = Remote::new(settings).map_err(|error| Error::from_reason(error.to_string()))?;
-        let session = Session::begin(&runtime::handle()?, id.clone(), self.settings.clone(), secrets, Arc::new(remote));
+        let session = {
+            let settings = SessionSettings { resumes, ..self.settings.clone() };
+            Session::begin(&runtime::handle()?, id.clone(), settings, secrets, Arc::new(remote))
+        };
         self.sessions.borrow_mut().insert(id, Arc::clone(&session));
         self.current.replace(Some(session));
         Ok(())
@@ -128,6 +144,33 @@ impl NativeService {
         }
         self.current.replace(Some(session));
         Ok(())
+    }
+
+    /// Asks which commands a predecessor left running in a sandbox that is known.
+    #[napi(catch_unwind)]
+    pub fn list_running(&self, sandbox_id: String) -> Result<NativeRequest> {
+        let session = self.session(&sandbox_id)?;
+        let request = Request::new(Arc::clone(&self.wakes));
+        session.list_running(&request);
+        Ok(NativeRequest::new(request))
+    }
+
+    /// Goes on with one of those. What happens to its outputs here is new; whether they are drained or wait for a reader is as it was.
+    #[napi(catch_unwind)]
+    pub fn adopt(
+        &self,
+        sandbox_id: String,
+        id: u32,
+        program: String,
+        stdout: OutputSpec,
+        stderr: OutputSpec,
+        grace_ms: f64,
+    ) -> Result<NativeHandle> {
+        let session = self.session(&sandbox_id)?;
+        let modes = [Some(output(&stdout).1), Some(output(&stderr).1)];
+        let command = Command::new(Arc::clone(&self.wakes), program, false, modes, None);
+        session.adopt(id, &command, u32::try_from(whole(grace_ms)).unwrap_or(u32::MAX).max(1));
+        Ok(NativeHandle::new(command, Arc::clone(&self.wakes), None))
     }
 
     /// Looks an executable up in a sandbox that is known. `path` is a search path; `null` is the ambient one.

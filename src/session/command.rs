@@ -292,6 +292,18 @@ impl Command {
         Some(state.reserved.as_ref().map(|reserved| reserved.pid))
     }
 
+    /// Gives the command, which runs already, to a session.
+    pub fn adopt(&self, id: CommandId, ops: UnboundedSender<Op>) {
+        self.lock().bound = Some((id, ops));
+    }
+
+    /// An output goes on at this offset.
+    pub fn resume(&self, channel: OutputChannel, offset: u64) {
+        if let Some(output) = &mut self.lock().outputs[index(channel)] {
+            output.resume(offset);
+        }
+    }
+
     /// The prepared process is no more: the command gets another id.
     pub fn forget_prepared(&self) {
         let mut state = self.lock();

@@ -76,6 +76,9 @@ pub enum Failure {
     /// Somebody else in this process took the end of one of our children. `ERR_SUBPROCESS_UNKNOWN`.
     #[error("the end of process {0} was taken by other code of this process")]
     Untold(u32),
+    /// No such command was left by a predecessor (C80). `ERR_SUBPROCESS_UNKNOWN`.
+    #[error("no running command {0} was found")]
+    NotRunning(u32),
     /// The service was closed. `ERR_SUBPROCESS_CLOSED`.
     #[error("the service is closed")]
     Closed,
@@ -112,7 +115,7 @@ impl Failure {
             Self::NotExecutable(command) => ErrorFacts { path: Some(command.clone()), ..plain("EACCES") },
             Self::NoForeground => plain("ERR_TERMINAL_FOREGROUND"),
             Self::OwnShell => plain("ERR_TERMINAL_SHELL"),
-            Self::Untold(_) => plain("ERR_SUBPROCESS_UNKNOWN"),
+            Self::Untold(_) | Self::NotRunning(_) => plain("ERR_SUBPROCESS_UNKNOWN"),
             Self::Closed => plain("ERR_SUBPROCESS_CLOSED"),
         }
     }

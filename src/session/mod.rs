@@ -64,6 +64,7 @@ impl Session {
         let (ops, receiver) = mpsc::unbounded_channel();
         let pool = Arc::new(Pool::default());
         let over = Arc::new(Mutex::new(None));
+        let first = if settings.resumes { apart() } else { 0 };
         let parts = Parts {
             sandbox: sandbox.clone(),
             settings,
@@ -74,7 +75,7 @@ impl Session {
             over: Arc::clone(&over),
         };
         runtime.spawn(Driver::new(parts).run());
-        Arc::new(Self { sandbox, ops, pool, last_command: AtomicU32::new(0), over })
+        Arc::new(Self { sandbox, ops, pool, last_command: AtomicU32::new(first), over })
     }
 
     /// Id of the sandbox.
@@ -114,6 +115,21 @@ impl Session {
         }
     }
 
+    /// Asks which commands a predecessor left running.
+    pub fn list_running(&self, request: &Arc<Request>) {
+        if self.ops.send(Op::ListRunning(Arc::clone(request))).is_err() {
+            request.answer(Err(self.failure()));
+        }
+    }
+
+    /// Goes on with one of those.
+    pub fn adopt(&self, id: protocol::CommandId, command: &Arc<Command>, grace_ms: u32) {
+        command.adopt(id, self.ops.clone());
+        if self.ops.send(Op::Adopt(id, Arc::clone(command), grace_ms)).is_err() {
+            command.start_failed(Err(self.failure()), true);
+        }
+    }
+
     /// Looks an executable up; the answer is a path.
     pub fn resolve(&self, request: &Arc<Request>, resolve: Resolve) {
         if self.ops.send(Op::Resolve(self.next_id(), Arc::clone(request), resolve)).is_err() {
@@ -140,4 +156,9 @@ impl Session {
     pub fn close(&self) {
         let _ = self.ops.send(Op::Close);
     }
+}
+
+/// Where a host that may have had predecessors begins to number its commands: hardly where one of them did.
+fn apart() -> u32 {
+    getrandom::u32().unwrap_or_default() & 0x7fff_f000
 }

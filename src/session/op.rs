@@ -22,6 +22,10 @@ pub enum Op {
     CloseOutput(CommandId, OutputChannel),
     /// End a command's tree.
     Terminate(CommandId),
+    /// Which commands did a predecessor leave?
+    ListRunning(Arc<Request>),
+    /// Go on with one of those, with this grace in milliseconds.
+    Adopt(CommandId, Arc<Command>, u32),
     /// Find an executable, under this id.
     Resolve(CommandId, Arc<Request>, Resolve),
     /// A terminal has another size: rows, columns.

@@ -102,6 +102,13 @@ impl Output {
         }
     }
 
+    /// The stream goes on at `offset` of one that another host had.
+    pub fn resume(&mut self, offset: u64) {
+        if let Store::Tail(tail, _) = &mut self.store {
+            tail.resume(offset);
+        }
+    }
+
     /// The stream ended.
     pub fn finish(&mut self, end: StreamEnd) {
         self.end.get_or_insert(end);

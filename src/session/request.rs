@@ -18,6 +18,19 @@ pub enum Answer {
     Foreground(Option<(u32, bool)>),
     /// The group that was signalled.
     Group(u32),
+    /// Commands that a predecessor left running.
+    Running(Vec<RunningCommand>),
+}
+
+/// A command that a predecessor left running.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunningCommand {
+    /// By what it can be adopted.
+    pub id: u32,
+    /// Its process id.
+    pub pid: u32,
+    /// Program and arguments.
+    pub argv: Vec<String>,
 }
 
 /// One question. Answered once; asked again after that, it has nothing.

@@ -32,6 +32,14 @@ impl Secrets {
         Ok(Self { token, key, name: name.iter().map(|byte| format!("{byte:02x}")).collect() })
     }
 
+    /// Those that a predecessor had, too: `token` proves that its commands may be found again. The key is new.
+    ///
+    /// # Errors
+    /// As [`Secrets::new`].
+    pub fn resumed(name: String, token: [u8; 32]) -> Result<Self, getrandom::Error> {
+        Ok(Self { name, token: Zeroizing::new(token), ..Self::new()? })
+    }
+
     /// What proves to the supervisor that this is its host.
     pub fn token(&self) -> [u8; 32] {
         *self.token

@@ -11,4 +11,6 @@ pub struct SessionSettings {
     pub supervisor: Settings,
     /// How long an unreachable sandbox is waited for (C82).
     pub lost_after: Duration,
+    /// Another host may have been there before with the same secrets, and have left commands running (C80).
+    pub resumes: bool,
 }

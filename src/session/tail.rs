@@ -27,6 +27,11 @@ impl Tail {
         Self { capacity, ring: Vec::new(), oldest: 0, total: 0 }
     }
 
+    /// The stream is one that had bytes before, which are not here.
+    pub fn resume(&mut self, offset: u64) {
+        self.total = offset;
+    }
+
     /// Bytes that the stream had so far.
     pub fn total(&self) -> u64 {
         self.total

@@ -73,6 +73,28 @@ impl Active {
     /// Notes the end of an output.
     pub fn end_output(&mut self, channel: OutputChannel) {
         for stream in self.outputs.iter_mut().filter(|stream| stream.channel == channel) {
+    /// One that a predecessor started and that runs. Its input was the predecessor's.
+    pub fn adopted(command: Arc<Command>, stdio: &Stdio, grace_ms: u32) -> Self {
+        let outputs = match stdio {
+            Stdio::Pipes { stdout, stderr, .. } => [(OutputChannel::Stdout, stdout), (OutputChannel::Stderr, stderr)]
+                .map(|(channel, output)| Stream { channel, raw: matches!(output, Output::Raw), ended: false })
+                .to_vec(),
+            Stdio::Terminal { .. } => Vec::new(),
+        };
+        Self {
+            command,
+            grace: Duration::from_millis(grace_ms.into()),
+            start: None,
+            input: false,
+            outputs,
+            exit: None,
+            errands: Vec::new(),
+            terminated: false,
+            gone: false,
+            settled: false,
+        }
+    }
+
             stream.ended = true;
         }
     }

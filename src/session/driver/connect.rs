@@ -203,6 +203,7 @@ impl Driver {
             request.answer(Err(Failure::Killed));
         }
         self.deadlines.clear();
+        self.found.forget();
         for id in unheard {
             if let Some(active) = self.commands.get_mut(&id) {
                 active.command.forget_prepared();
@@ -216,6 +217,9 @@ impl Driver {
             self.link.send(*id, &ToSupervisor::Resolve(resolve.clone()));
         }
         if !self.shutdown.is_empty() {
+        if self.found.is_asked() {
+            self.link.send(0, &ToSupervisor::ListRunning);
+        }
             self.link.send(0, &ToSupervisor::Shutdown);
         }
         self.greet(now);

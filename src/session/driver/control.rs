@@ -78,8 +78,7 @@ impl Driver {
                     }));
                 }
             }
-            // Nobody asks yet.
-            FromSupervisor::Running(_) => {}
+            FromSupervisor::Running(running) => self.on_running(running),
             FromSupervisor::Ended { survivors } if survivors.is_empty() => self.take_leave(Over::Ended),
             FromSupervisor::Ended { survivors } => self.take_leave(Over::Failed(Failure::Survived(survivors))),
         }

@@ -1,8 +1,12 @@
 //! What the supervisor says.
 
-use protocol::{Channel, Event, StreamId, control::OutputChannel, handshake::Refusal};
+use protocol::{
+    Channel, CommandId, Event, StreamId,
+    control::{OutputChannel, StreamEnd},
+    handshake::Refusal,
+};
 
-use super::{Driver, Over, line::Line};
+use super::{Driver, Over, adopt::Held, line::Line};
 use crate::session::failure::Failure;
 
 /// The output that a stream belongs to; `None` for an input.
@@ -31,8 +35,17 @@ impl Driver {
             Event::OtherEpoch { epoch } => self.on_other_epoch(epoch),
             Event::Refused(refusal) => self.on_refused(refusal),
             Event::Silent => self.broken("nothing was heard for too long".to_owned()),
-            Event::Control { command, message } => self.on_control(command, &message),
+            Event::Control { command, message } => {
+                if !self.hold(command, Held::Control(message.clone())) {
+                    self.on_control(command, &message);
+                }
+            }
             Event::Data { stream, bytes } => {
+                if let Some(channel) = output_of(stream)
+                    && self.hold(stream.command, Held::Data(channel, bytes.clone()))
+                {
+                    return;
+                }
                 let len = bytes.len();
                 let taken = match (self.commands.get(&stream.command), output_of(stream)) {
                     (Some(active), Some(channel)) => active.command.push(channel, bytes),
@@ -44,12 +57,18 @@ impl Driver {
             }
             Event::End { stream, end } => {
                 let Some(channel) = output_of(stream) else { return };
-                let Some(active) = self.commands.get_mut(&stream.command) else { return };
-                active.end_output(channel);
-                active.command.finish(channel, Some(end));
-                self.settle_if_over(stream.command);
+                if !self.hold(stream.command, Held::End(channel, end.clone())) {
+                    self.on_output_end(stream.command, channel, end);
+                }
             }
         }
+    }
+
+    pub(super) fn on_output_end(&mut self, id: CommandId, channel: OutputChannel, end: StreamEnd) {
+        let Some(active) = self.commands.get_mut(&id) else { return };
+        active.end_output(channel);
+        active.command.finish(channel, Some(end));
+        self.settle_if_over(id);
     }
 
     fn on_ready(&mut self, epoch: u64) {

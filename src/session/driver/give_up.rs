@@ -30,6 +30,9 @@ impl Driver {
             request.answer(Err(failure.clone()));
         }
         for request in self.shutdown.drain(..) {
+        for request in self.found.take_asking() {
+            request.answer(Err(failure.clone()));
+        }
             request.answer(Err(failure.clone()));
         }
     }
@@ -50,7 +53,9 @@ impl Driver {
     pub(super) fn wake_for(&mut self, op: &Op) {
         let needs_sandbox = matches!(
             op,
-            Op::Start(..) | Op::Terminate(_) | Op::Resolve(..) | Op::Inspect(..) | Op::Signal(..) | Op::Shutdown(_)
+            Op::Start(..) | Op::Terminate(_) | Op::ListRunning(_)
+                | Op::Adopt(..)
+                | Op::Resolve(..) | Op::Inspect(..) | Op::Signal(..) | Op::Shutdown(_)
         );
         if needs_sandbox && matches!(self.line, Line::Idle { retry_at: None }) {
             let now = self.clock.now();

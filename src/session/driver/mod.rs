@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`active`] | what the driver itself knows of a command |
 //! | [`line`] | the connection, or the way to one |
+//! | [`adopt`] | what a predecessor left running |
 //! | [`absence`] | how long there has been no connection |
 //! | `ops` | what JavaScript asks |
 //! | `events` | what the supervisor says |
@@ -16,6 +17,7 @@
 
 mod absence;
 mod active;
+mod adopt;
 mod connect;
 mod control;
 mod events;
@@ -105,6 +107,7 @@ pub struct Driver {
     shutdown: Vec<Arc<Request>>,
     /// Each message goes up in a request of its own.
     unary: bool,
+    found: adopt::Found,
     /// How often only that way was answered.
     unary_attached: u8,
     /// The other way was answered once: it is there.
@@ -148,6 +151,7 @@ impl Driver {
             unary: false,
             unary_attached: 0,
             streamed: false,
+            found: adopt::Found::default(),
             leave: None,
             end: None,
         }
@@ -256,7 +260,7 @@ fn host(parts: &Parts, unary: bool) -> HostConfig {
         sandbox: parts.sandbox.clone(),
         settings: Settings { timing: timing(parts, unary), ..parts.settings.supervisor.clone() },
         keys: parts.secrets.keys(),
-        fresh: true,
+        fresh: !parts.settings.resumes,
     }
 }
 

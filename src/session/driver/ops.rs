@@ -32,6 +32,8 @@ impl Driver {
             Op::Consumed(id, channel, bytes) => self.link.consume(output_stream(id, channel), bytes as u64),
             Op::CloseOutput(id, channel) => self.close_output(id, channel),
             Op::Terminate(id) => self.terminate(id),
+            Op::ListRunning(request) => self.list_running(request),
+            Op::Adopt(id, command, grace_ms) => self.adopt(id, &command, grace_ms),
             Op::Resolve(id, request, resolve) => self.resolve(id, request, resolve),
             Op::Resize(id, rows, cols) => self.tell(id, &ToSupervisor::Resize { rows, cols }),
             Op::Inspect(id, request) => {
@@ -49,6 +51,7 @@ impl Driver {
     }
 
     fn start(&mut self, id: CommandId, command: Arc<Command>, start: Box<Start>) {
+        self.found.note_own(id);
         self.commands.insert(id, Active::new(command, start));
         self.open(id);
     }
@@ -100,6 +103,7 @@ impl Driver {
         self.link.send(id, &ToSupervisor::Resolve(resolve.clone()));
         self.lookups.insert(id, (request, resolve));
     }
+        self.found.note_own(id);
 
     fn question(&mut self, id: CommandId, request: Arc<Request>) -> u32 {
         self.last_question = self.last_question.wrapping_add(1);

@@ -58,6 +58,9 @@ impl Driver {
         for (_, (request, _)) in self.lookups.drain() {
             request.answer(Err(failure.clone()));
         }
+        for request in self.found.take_asking() {
+            request.answer(Err(failure.clone()));
+        }
         for (_, request) in self.questions.drain() {
             request.answer(Err(failure.clone()));
         }
@@ -79,8 +82,8 @@ impl Driver {
     fn on_last_op(&mut self, op: Op, over: &Over) {
         let failure = self.failure(over);
         match op {
-            Op::Start(_, command, _) => command.start_failed(Err(failure), false),
-            Op::Resolve(_, request, _) | Op::Inspect(_, request) | Op::Signal(_, request, _) => {
+            Op::Start(_, command, _) | Op::Adopt(_, command, _) => command.start_failed(Err(failure), false),
+            Op::ListRunning(request) | Op::Resolve(_, request, _) | Op::Inspect(_, request) | Op::Signal(_, request, _) => {
                 request.answer(Err(failure))
             }
             Op::Shutdown(request) => self.shutdown.push(request),

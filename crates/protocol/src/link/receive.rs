@@ -163,14 +163,15 @@ impl Link {
                 let stream = frame.stream;
                 let bytes = frame.payload.len() as u64;
                 let open = self.windows.receive(stream, bytes).map_err(|_| LinkError::Credit(stream))?;
-                if open {
+                if open || self.tells_unknown() {
                     self.events.extend(frame.payload.into_pieces().map(|bytes| Event::Data { stream, bytes }));
                 }
             }
             Kind::End => {
                 let stream = frame.stream;
                 let end: StreamEnd = control::decode(frame.kind, &frame.payload.into_bytes())?;
-                if self.windows.end(stream, end.offset).map_err(|_| LinkError::Credit(stream))? {
+                if self.windows.end(stream, end.offset).map_err(|_| LinkError::Credit(stream))? || self.tells_unknown()
+                {
                     self.credits.remove(&stream);
                     self.events.push_back(Event::End { stream, end });
                 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Link, Queued};
+use super::{Link, Queued, Role};
 use crate::{
     control::{self, StreamEnd},
     wire::{Channel, CommandId, FRAME_HEADER, FrameHeader, Kind, MAX_PAYLOAD, StreamId},
@@ -85,6 +85,20 @@ impl Link {
     /// Lets a stream come in. `offset` is 0 for a new one.
     pub fn open_incoming(&mut self, stream: StreamId, offset: u64) {
         self.windows.open(stream, offset);
+    }
+
+    /// Host that kept nothing: goes on with a stream of its predecessor, whose next byte is at `offset`. What came of it before was
+    /// told as [`Event::Data`] all the same.
+    pub fn adopt_incoming(&mut self, stream: StreamId, offset: u64) {
+        // The supervisor knows the command: nothing about it can be taken back.
+        self.spoken.insert(stream.command);
+        let limit = self.windows.adopt(stream, offset);
+        self.credits.insert(stream, limit);
+    }
+
+    /// Whether bytes of streams that are not open are told: a host that kept nothing learns only by and by which there are.
+    pub(super) fn tells_unknown(&self) -> bool {
+        matches!(&self.role, Role::Host { config, .. } if !config.fresh)
     }
 
     /// The consumer of an incoming stream took `bytes`.

@@ -48,12 +48,12 @@ impl World {
         let timing = Timing::streaming(u32::try_from(silence.as_millis()).unwrap());
         Self::with_settings(
             Fake::new(),
-            SessionSettings { supervisor: Settings { timing, ..Settings::default() }, lost_after: PATIENCE },
+            SessionSettings { supervisor: Settings { timing, ..Settings::default() }, lost_after: PATIENCE, resumes: false },
         )
     }
 
     fn with(fake: Fake, lost_after: Duration) -> Self {
-        Self::with_settings(fake, SessionSettings { supervisor: Settings::default(), lost_after })
+        Self::with_settings(fake, SessionSettings { supervisor: Settings::default(), lost_after, resumes: false })
     }
 
     fn with_settings(fake: Fake, settings: SessionSettings) -> Self {
