@@ -53,7 +53,9 @@ matrix('C24 raw streams of a sandbox that is gone end, and writes to it fail', {
 })
 
 matrix('C24 a spawn into a sandbox that is gone rejects, and its tree is gone', { timeout: 120_000 }, async () => {
-  const { other } = await deleted()
+  const { other, handles } = await deleted()
+  // A command that is on its way while nobody knows of the end yet may be told as killed by it.
+  await settled(handles.collected)
   for (let at = 0; at < 3; at += 1) {
     const handle = other.spawn(['true'])
     const error = await rejection(handle.done, 'a command in a dead sandbox')
