@@ -1,0 +1,90 @@
+/** Many terminals, and those that nobody reads: what they cost, and whom they disturb. */
+import assert from 'node:assert/strict'
+import { runHarness } from '../commands/harness.js'
+import { PATIENCE_MS, matrix, open, until, untilTerminals, useWorld, within } from './world.js'
+
+const world = useWorld()
+
+matrix('C51 a hundred terminals at once all echo, each its own', async t => {
+  const begun = performance.now()
+  const screens = await Promise.all(Array.from({ length: 100 }, () => open(world, ['sh', '-c', 'stty -echo; echo up; exec cat'])))
+  await Promise.all(screens.map(screen => screen.shows('up\r\n')))
+  t.diagnostic(`a hundred are ready in ${(performance.now() - begun).toFixed(0)} ms`)
+  assert.equal(new Set(screens.map(({ pid }) => pid)).size, 100)
+  const echoing = performance.now()
+  await Promise.all(screens.map((screen, at) => screen.ask(`line of ${at}`, `line of ${at}\r\n`)))
+  t.diagnostic(`a hundred echo in ${(performance.now() - echoing).toFixed(0)} ms`)
+  for (const [at, screen] of screens.entries()) assert.equal(screen.text, `up\r\nline of ${at}\r\n`)
+  await Promise.all(screens.map(screen => screen.close()))
+  await untilTerminals(world, 0)
+})
+
+matrix('C56 a hundred megabytes that a paused reader leaves alone hold 8 MiB of the host or less', async t => {
+  const result = await runHarness(world, async (inner, { until }) => {
+    const open = (argv, more) => inner.subprocess.spawnTerminal({ argv, cwd: inner.cwd, rows: 24, cols: 80, graceMs: 200, ...more })
+    // What the first terminal of a process costs once is not the question.
+    const warm = await open(['seq', '1', '2000'])
+    for await (const chunk of warm.output) void chunk
+    globalThis.gc()
+    const before = process.memoryUsage().rss
+    const terminal = await open(['sh', '-c', 'yes | head -c 100000000'])
+    const other = await open(['sh', '-c', 'stty raw -echo; exec cat'])
+    let echoed = ''
+    other.output.on('data', chunk => { echoed += chunk })
+    let peak = 0
+    const slowest = { ms: 0 }
+    for (let round = 0; round < 60; round++) {
+      const key = String.fromCharCode(97 + round % 26)
+      const length = echoed.length
+      const begun = performance.now()
+      await other.write(key)
+      await until(() => echoed.length > length, 20_000, 'the echo', 1)
+      slowest.ms = Math.max(slowest.ms, performance.now() - begun)
+      peak = Math.max(peak, process.memoryUsage().rss)
+    }
+    const held = await inner.sh('pgrep -c -x yes')
+    globalThis.gc()
+    let total = 0
+    let paused = 0
+    for await (const chunk of terminal.output) {
+      total += chunk.length
+      peak = Math.max(peak, process.memoryUsage().rss)
+      paused++
+    }
+    await other.terminate()
+    console.log(JSON.stringify({ grownMiB: (peak - before) / 2 ** 20, slowestMs: slowest.ms, held: held.stdout.trim(), total, chunks: paused, done: await terminal.done }))
+  }, { node: ['--expose-gc'], ms: 2 * PATIENCE_MS })
+  assert.equal(result.code, 0, result.stderr)
+  const { grownMiB, slowestMs, held, total, done } = JSON.parse(result.stdout)
+  t.diagnostic(`${grownMiB.toFixed(1)} MiB more; slowest echo beside it ${slowestMs.toFixed(1)} ms`)
+  assert.equal(held, '1', 'control: the program waits for its reader')
+  assert.equal(total, 150_000_000, 'each line end becomes two bytes')
+  assert.deepEqual(done, { exitCode: 0, signal: null })
+  assert.ok(slowestMs < 5000)
+})
+
+matrix('C56 fifty unread terminals hold no other command and no other terminal up', async () => {
+  const floods = await Promise.all(Array.from({ length: 50 }, () => open(world, ['yes'], { unread: true })))
+  const other = await open(world, ['sh', '-c', 'stty -echo; echo up; exec cat'])
+  await other.shows('up')
+  for (let round = 0; round < 10; round++) {
+    await other.ask(`line ${round}`, `line ${round}\r\n`)
+    const { stdout } = await world.run(['echo', 'beside'])
+    assert.equal(stdout, 'beside\n')
+  }
+  await within(Promise.all(floods.map(screen => screen.close())), PATIENCE_MS, 'the end of the floods')
+  await until(async () => (await world.witness('pgrep -c -x yes || true', { user: 'root' })).trim() === '0', PATIENCE_MS, 'no flood')
+  await other.close()
+})
+
+matrix('C60 a harness that is done with its terminals exits by itself', async () => {
+  const result = await runHarness(world, async inner => {
+    const terminal = await inner.subprocess.spawnTerminal({ argv: ['cat'], cwd: inner.cwd, rows: 24, cols: 80, graceMs: 200 })
+    terminal.output.resume()
+    await terminal.write('\x04')
+    console.log(JSON.stringify(await terminal.done))
+  })
+  assert.equal(result.stderr, '')
+  assert.equal(result.stdout, '{"exitCode":0,"signal":null}\n')
+  assert.equal(result.code, 0)
+})

@@ -1,0 +1,59 @@
+/** What terminals leave behind: no descriptor, no terminal, no listener, on neither side. */
+import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
+import { EXTENDED, PATIENCE_MS, matrix, open, openShell, until, untilTerminals, useWorld } from './world.js'
+
+const world = useWorld()
+const ROUNDS = EXTENDED ? 600 : 60
+
+/** Descriptors of the supervisor's processes that are terminals' or that nobody knows. */
+async function supervisorDescriptors() {
+  return Number(await world.witness('for p in $(pgrep -f "supervisor.* join .*"); do ls /proc/$p/fd; done 2>/dev/null | wc -l', { user: 'root' }))
+}
+
+const hostDescriptors = () => readdirSync('/proc/self/fd').length
+
+// https://github.com/stablyai/orca/issues/8362
+matrix('C19 C50 no descriptor of a terminal reaches another program (trap D11)', async () => {
+  const screens = await Promise.all([openShell(world), openShell(world)])
+  const list = ['sh', '-c', 'for fd in /proc/$$/fd/*; do echo ${fd##*/}; done']
+  const { stdout } = await world.run(list)
+  assert.equal(stdout, '0\n1\n2\n')
+  const third = await open(world, list)
+  assert.equal((await third.bytes()).toString(), '0\r\n1\r\n2\r\n')
+  await screens[0].type('sleep 0.1; for fd in /proc/$$/fd/*; do echo [${fd##*/}:$(readlink $fd)]; done\r')
+  await screens[0].shows(/\[2:\/dev\/pts\/\d+\]/)
+  const shown = [...screens[0].text.matchAll(/\[(\d+):(\/dev\/[^\]]*)\]/g)].map(([, number, target]) => [Number(number), target])
+  // 255 is bash's own copy of its terminal.
+  assert.deepEqual(shown.map(([number]) => number).filter(number => number !== 255), [0, 1, 2])
+  assert.equal(new Set(shown.map(([, target]) => target)).size, 1)
+  await Promise.all(screens.map(screen => screen.close()))
+})
+
+matrix('C54 opening and ending again and again leaves no descriptor and no terminal on either side (trap D11)', async t => {
+  const round = async kind => {
+    const screen = await open(world, kind === 0 ? ['true'] : ['cat'], { unread: kind === 2 })
+    if (kind === 0) await screen.bytes()
+    await screen.close()
+  }
+  for (let count = 0; count < 6; count++) await round(count % 3)
+  await untilTerminals(world, 0)
+  const before = { host: hostDescriptors(), box: await supervisorDescriptors() }
+  for (let count = 0; count < ROUNDS; count += 6) await Promise.all([0, 1, 2, 0, 1, 2].map(round))
+  await untilTerminals(world, 0)
+  const grown = async () => ({ host: hostDescriptors() - before.host, box: await supervisorDescriptors() - before.box })
+  // A pool of waiting processes may be larger for a while, and each of them has two or three.
+  await until(async () => { const { host, box } = await grown(); return host <= 4 && box <= 16 }, PATIENCE_MS, 'the descriptors of before', 50)
+  t.diagnostic(JSON.stringify(await grown()))
+  assert.equal(world.subprocess.terminals.size, 0)
+})
+
+matrix('C54 the end of one terminal hangs up its own session and no other (trap D11)', async () => {
+  const [first, second] = [await openShell(world), await openShell(world)]
+  await first.type("bash -c 'trap \"echo hup >hup-seen; exit\" HUP TERM; echo up; while :; do sleep .02; done'\r")
+  await first.shows('\r\nup\r\n')
+  await first.close()
+  assert.equal((await world.run(['cat', 'hup-seen'])).stdout, 'hup\n')
+  await second.ask('echo a$((1+1))', '\r\na2\r\n')
+  await second.close()
+})
