@@ -43,7 +43,7 @@ matrix('C24 raw streams of a sandbox that is gone end, and writes to it fail', {
   handles.raw.stderr.resume()
   const failed = once(handles.fed.stdin, 'error')
   handles.fed.stdout.resume()
-  const ends = [once(handles.raw.stdout, 'close'), once(handles.fed.stdout, 'close')]
+  const ends = [handles.raw.stdout, handles.raw.stderr, handles.fed.stdout].map(stream => stream.closed || once(stream, 'close'))
   await settled(handles.fed)
   handles.fed.stdin.write('nobody is there')
   const [error] = await within(failed, PATIENCE_MS, 'the error of a write')
