@@ -70,9 +70,6 @@ impl Active {
         }
     }
 
-    /// Notes the end of an output.
-    pub fn end_output(&mut self, channel: OutputChannel) {
-        for stream in self.outputs.iter_mut().filter(|stream| stream.channel == channel) {
     /// One that a predecessor started and that runs. Its input was the predecessor's.
     pub fn adopted(command: Arc<Command>, stdio: &Stdio, grace_ms: u32) -> Self {
         let outputs = match stdio {
@@ -95,6 +92,9 @@ impl Active {
         }
     }
 
+    /// Notes the end of an output.
+    pub fn end_output(&mut self, channel: OutputChannel) {
+        for stream in self.outputs.iter_mut().filter(|stream| stream.channel == channel) {
             stream.ended = true;
         }
     }

@@ -216,10 +216,10 @@ impl Driver {
         for (id, (_, resolve)) in &self.lookups {
             self.link.send(*id, &ToSupervisor::Resolve(resolve.clone()));
         }
-        if !self.shutdown.is_empty() {
         if self.found.is_asked() {
             self.link.send(0, &ToSupervisor::ListRunning);
         }
+        if !self.shutdown.is_empty() {
             self.link.send(0, &ToSupervisor::Shutdown);
         }
         self.greet(now);

@@ -29,10 +29,10 @@ impl Driver {
         for (_, request) in self.questions.drain() {
             request.answer(Err(failure.clone()));
         }
-        for request in self.shutdown.drain(..) {
         for request in self.found.take_asking() {
             request.answer(Err(failure.clone()));
         }
+        for request in self.shutdown.drain(..) {
             request.answer(Err(failure.clone()));
         }
     }
@@ -53,9 +53,7 @@ impl Driver {
     pub(super) fn wake_for(&mut self, op: &Op) {
         let needs_sandbox = matches!(
             op,
-            Op::Start(..) | Op::Terminate(_) | Op::ListRunning(_)
-                | Op::Adopt(..)
-                | Op::Resolve(..) | Op::Inspect(..) | Op::Signal(..) | Op::Shutdown(_)
+            Op::Start(..) | Op::Terminate(_) | Op::ListRunning(_) | Op::Adopt(..) | Op::Resolve(..) | Op::Inspect(..) | Op::Signal(..) | Op::Shutdown(_)
         );
         if needs_sandbox && matches!(self.line, Line::Idle { retry_at: None }) {
             let now = self.clock.now();

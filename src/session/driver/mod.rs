@@ -16,8 +16,8 @@
 //! | `over` | the end of the session |
 
 mod absence;
-mod active;
 mod adopt;
+mod active;
 mod connect;
 mod control;
 mod events;
@@ -104,10 +104,10 @@ pub struct Driver {
     /// Questions about terminals, by command and number.
     questions: HashMap<(CommandId, u32), Arc<Request>>,
     last_question: u32,
+    found: adopt::Found,
     shutdown: Vec<Arc<Request>>,
     /// Each message goes up in a request of its own.
     unary: bool,
-    found: adopt::Found,
     /// How often only that way was answered.
     unary_attached: u8,
     /// The other way was answered once: it is there.
@@ -147,11 +147,11 @@ impl Driver {
             lookups: HashMap::new(),
             questions: HashMap::new(),
             last_question: 0,
+            found: adopt::Found::default(),
             shutdown: Vec::new(),
             unary: false,
             unary_attached: 0,
             streamed: false,
-            found: adopt::Found::default(),
             leave: None,
             end: None,
         }

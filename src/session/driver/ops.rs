@@ -100,10 +100,10 @@ impl Driver {
     }
 
     pub(super) fn resolve(&mut self, id: CommandId, request: Arc<Request>, resolve: Resolve) {
+        self.found.note_own(id);
         self.link.send(id, &ToSupervisor::Resolve(resolve.clone()));
         self.lookups.insert(id, (request, resolve));
     }
-        self.found.note_own(id);
 
     fn question(&mut self, id: CommandId, request: Arc<Request>) -> u32 {
         self.last_question = self.last_question.wrapping_add(1);
