@@ -29,6 +29,8 @@ export const subjects = {
 }
 
 async function provider(name) {
+  // What the original expects of a newer Node.
+  await import('../../examples/node20.js')
   const { Context } = await import('@deepseek-ai/cordis')
   const { default: Provider } = await import(name)
   const ctx = new Context()
