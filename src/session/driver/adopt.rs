@@ -93,7 +93,11 @@ impl Driver {
 
     /// The list came: what is not in it is over, and nobody will ask for it.
     pub(super) fn on_running(&mut self, running: Vec<Running>) {
-        let unknown = running.into_iter().filter(|one| !self.commands.contains_key(&one.command) && matches!(one.stdio, Stdio::Pipes { .. }) && !self.found.is_own(one.command));
+        let unknown = running.into_iter().filter(|one| {
+            !self.commands.contains_key(&one.command)
+                && matches!(one.stdio, Stdio::Pipes { .. })
+                && !self.found.is_own(one.command)
+        });
         let unknown: Vec<Running> = unknown.collect();
         let found = &mut self.found;
         for one in unknown {

@@ -83,9 +83,10 @@ impl Driver {
         let failure = self.failure(over);
         match op {
             Op::Start(_, command, _) | Op::Adopt(_, command, _) => command.start_failed(Err(failure), false),
-            Op::ListRunning(request) | Op::Resolve(_, request, _) | Op::Inspect(_, request) | Op::Signal(_, request, _) => {
-                request.answer(Err(failure))
-            }
+            Op::ListRunning(request)
+            | Op::Resolve(_, request, _)
+            | Op::Inspect(_, request)
+            | Op::Signal(_, request, _) => request.answer(Err(failure)),
             Op::Shutdown(request) => self.shutdown.push(request),
             Op::Input(_)
             | Op::Consumed(..)
