@@ -3,8 +3,6 @@ import { mark, gone, matrix, says, settled, unless, useWorld, PATIENCE_MS } from
 import { until } from '../support/deadline.js'
 
 const world = useWorld()
-/** Descendants survive a death of both halves of the supervisor, or of its guardian alone. */
-const ORPHANS = 'descendants survive'
 const KILLED = { exitCode: null, signal: 'SIGKILL' }
 /** In a box with one account this would kill the sandbox' daemon as well, and with it the sandbox. */
 const oneAccount = async () => (await world.witness('sudo -n id -u')).trim() !== '0'
@@ -57,13 +55,13 @@ matrix('C35 a worker that is killed alone takes all commands with it', { skip: u
   for (const handle of running.handles) assert.deepEqual(await handle.done, KILLED)
 })
 
-matrix('C35 a guardian that is killed alone takes all commands with it', { todo: ORPHANS, skip: unless('native'), timeout: 120_000 }, async () => {
+matrix('C35 a guardian that is killed alone takes all commands with it', { skip: unless('native'), timeout: 120_000 }, async () => {
   const running = await busy()
   await world.witness(`kill -KILL $(ps -o ppid= -p $(ps -o ppid= -p ${running.handles[0].pid}))`)
   await allEnded(running)
 })
 
-matrix('C35 a supervisor that is killed by its name ends everything, and bursts work afterwards', { todo: ORPHANS, skip: unless('native'), timeout: 120_000 }, async () => {
+matrix('C35 a supervisor that is killed by its name ends everything, and bursts work afterwards', { skip: unless('native'), timeout: 120_000 }, async () => {
   const running = await busy()
   await world.witness('pkill -KILL -f "[s]upervisor"')
   await allEnded(running)

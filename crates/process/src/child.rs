@@ -7,6 +7,7 @@
 use std::os::fd::RawFd;
 
 use crate::image::Program;
+use crate::mark::Mark;
 
 /// Which step of the start failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +53,8 @@ pub struct Settings {
     /// SIGKILL for the program when the thread that started it ends, so that not even the death of both keepers leaves
     /// it running. Only for a parent that starts everything from its one main thread; prepared processes only.
     pub dies_with_parent: bool,
+    /// What the program and all its descendants are marked with.
+    pub mark: Option<Mark>,
 }
 
 impl Settings {
@@ -153,6 +156,9 @@ pub(crate) fn become_program(
         let limit = libc::rlimit { rlim_cur: soft, rlim_max: hard };
         // SAFETY: setrlimit reads the struct; a plain system call, async-signal-safe.
         unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+    }
+    if let Some(mark) = settings.mark {
+        mark.put_on();
     }
     if let Some(mask) = settings.umask {
         // SAFETY: umask takes a number and cannot fail. Async-signal-safe.

@@ -2,7 +2,7 @@
 //!
 //! * Before a program runs: [`environment`], [`account`], [`lookup`], [`image`], [`stdio`], [`pipe`], [`pty`].
 //! * Starting it: [`spawn`] (at once, by a `vfork`-like clone) or [`prepared`] (a child whose pid is known ahead).
-//! * While it runs: [`pidfd`], [`number`], [`procfs`], [`session`], [`orphans`], [`terminate`], [`waiting`].
+//! * While it runs: [`pidfd`], [`number`], [`procfs`], [`session`], [`orphans`], [`terminate`], [`lost`], [`mark`], [`waiting`].
 //! * After it ended: [`exit`], [`signals`].
 //! * Beside it: [`spill`], [`limits`].
 #![cfg(target_os = "linux")]
@@ -15,6 +15,8 @@ pub mod exit;
 pub mod image;
 pub mod limits;
 pub mod lookup;
+pub mod lost;
+pub mod mark;
 pub mod number;
 pub mod orphans;
 pub mod pidfd;

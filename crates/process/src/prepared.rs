@@ -18,6 +18,7 @@ use crate::child::{self, Failure, OomText, Settings, Stage};
 use crate::exit;
 use crate::image::{self, ExecImage};
 use crate::pidfd::PidFd;
+use crate::procfs;
 use crate::spawn::BlockedSignals;
 
 /// Where a waiting child keeps its control socket.
@@ -36,6 +37,8 @@ pub struct Prepared {
     pub pid: Pid,
     /// Its identity; readable when it has died.
     pub pidfd: PidFd,
+    /// Its start in clock ticks since boot: with the id, its identity for those who hold no descriptor.
+    pub start_time: u64,
     control: OwnedFd,
 }
 
@@ -46,6 +49,8 @@ pub struct Starting {
     pub pid: Pid,
     /// Its identity.
     pub pidfd: PidFd,
+    /// Its start in clock ticks since boot.
+    pub start_time: u64,
     control: OwnedFd,
     taken: std::cell::Cell<bool>,
 }
@@ -85,7 +90,15 @@ impl Prepared {
         let pid = i32::try_from(pid).ok().filter(|&pid| pid > 0).and_then(Pid::from_raw).ok_or(error)?;
         // SAFETY: the kernel has just made this descriptor for us.
         let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-        Ok(Self { pid, pidfd: pidfd.into(), control: ours })
+        let mut prepared = Self { pid, pidfd: pidfd.into(), start_time: 0, control: ours };
+        match procfs::stat(pid) {
+            Ok(stat) => prepared.start_time = stat.start_time,
+            Err(error) => {
+                prepared.discard();
+                return Err(error);
+            }
+        }
+        Ok(prepared)
     }
 
     /// Whether it still waits.
@@ -110,8 +123,8 @@ impl Prepared {
         });
         match sent {
             Ok(_) => {
-                let Self { pid, pidfd, control } = self;
-                Ok(Starting { pid, pidfd, control, taken: false.into() })
+                let Self { pid, pidfd, start_time, control } = self;
+                Ok(Starting { pid, pidfd, start_time, control, taken: false.into() })
             }
             Err(Errno::CONNRESET) => Err(Errno::PIPE.into()),
             Err(error) => Err(error.into()),
@@ -316,7 +329,7 @@ mod tests {
 
     #[test]
     fn a_waiting_child_leaves_when_its_parent_has_gone() {
-        let Prepared { pid, pidfd, control } = Prepared::fork(&Settings::default()).unwrap();
+        let Prepared { pid, pidfd, control, .. } = Prepared::fork(&Settings::default()).unwrap();
         drop(control);
         wait_for("its end", || !pidfd.is_alive());
         assert_eq!(exit::reap(pid).unwrap(), Some(exit::Exit::Code(127)));

@@ -109,7 +109,7 @@ fn many_and_long_arguments_go_through_as_far_as_the_kernel_allows() {
 #[test]
 fn the_environment_is_exact_and_settings_arrive() {
     let settings =
-        Settings { open_files: Some((77, 88)), umask: Some(0o027), oom_score_adj: Some(123), dies_with_parent: false };
+        Settings { open_files: Some((77, 88)), umask: Some(0o027), oom_score_adj: Some(123), ..Settings::default() };
     for way in both() {
         let argv = ["sh", "-c", "ulimit -n; ulimit -Hn; umask; cat /proc/self/oom_score_adj; env -u _ -u PWD -u SHLVL"];
         let output = Fixture::output_with(way, &argv, &environment(), None, &settings).unwrap();

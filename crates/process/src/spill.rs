@@ -1,10 +1,14 @@
 //! Spill files: a stream's whole output on disk, up to a cap (C17).
 //!
 //! Writes block, so a writer belongs on a thread of its own.
+//!
+//! A file that is not finished has its sticky bit set, which means nothing on a file: so what a killed writer leaves is told from
+//! what is whole.
 
+use std::fs::Permissions;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Makes the private directory for spill files, mode 0700, or takes an existing one that is ours, a real directory, and
@@ -18,6 +22,23 @@ pub fn private_directory(path: &Path) -> io::Result<()> {
     let ours = metadata.uid() == rustix::process::geteuid().as_raw();
     if !metadata.is_dir() || !ours || metadata.mode() & 0o077 != 0 {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "not a private directory of this user"));
+    }
+    Ok(())
+}
+
+/// Mode of a file that is being written, and of one that is whole.
+const UNFINISHED: u32 = 0o1600;
+const FINISHED: u32 = 0o600;
+
+/// Removes the files in `directory` that a killed writer did not finish; whole ones stay.
+pub fn remove_unfinished(directory: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        // Of the entry itself: a link is nothing of ours.
+        let metadata = entry.metadata()?;
+        if metadata.is_file() && metadata.mode() & 0o7777 == UNFINISHED {
+            std::fs::remove_file(entry.path())?;
+        }
     }
     Ok(())
 }
@@ -44,9 +65,9 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A new file at `path` (mode 0600, must not exist) that may hold `cap` bytes.
+    /// A new file at `path` (for its owner only, must not exist) that may hold `cap` bytes.
     pub fn create(path: PathBuf, cap: u64) -> io::Result<Self> {
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        let file = OpenOptions::new().write(true).create_new(true).mode(UNFINISHED).open(&path)?;
         Ok(Self { path, file: Some(file), cap, written: 0, state: State::Complete })
     }
 
@@ -76,7 +97,10 @@ impl Writer {
     /// Ends the file: `keep` leaves a complete one where it is, anything else is removed. Says whether a file is left.
     pub fn finish(mut self, keep: bool) -> bool {
         if keep && self.state == State::Complete {
-            return self.file.take().is_some();
+            let whole = |file: File| file.set_permissions(Permissions::from_mode(FINISHED)).is_ok();
+            if self.file.take().is_some_and(whole) {
+                return true;
+            }
         }
         self.remove(self.state);
         false
@@ -112,6 +136,24 @@ mod tests {
         assert!(writer.finish(true));
         assert_eq!(std::fs::read(&path).unwrap(), b"abcdef");
         assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn c17_what_a_killed_writer_left_is_removed_and_whole_files_stay() {
+        let directory = scratch("spill-killed");
+        let mut whole = Writer::create(directory.join("whole.log"), 5).unwrap();
+        whole.write(b"abc");
+        assert!(whole.finish(true));
+        let mut killed = Writer::create(directory.join("killed.log"), 5).unwrap();
+        killed.write(b"abc");
+        // As a killed process does: nothing.
+        std::mem::forget(killed);
+        std::fs::write(directory.join("foreign"), b"x").unwrap();
+        remove_unfinished(&directory).unwrap();
+        let mut left: Vec<_> = std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["foreign", "whole.log"]);
+        assert_eq!(std::fs::metadata(directory.join("whole.log")).unwrap().mode() & 0o7777, 0o600);
     }
 
     #[test]

@@ -41,6 +41,25 @@ pub enum ToSupervisor {
     ListRunning,
     /// The service ends: end every command and escapee, remove all state, exit. Answered by `Ended` (command 0).
     Shutdown,
+    /// Former supervisors were killed, and perhaps nobody ended what they ran: kill it. Answered by `LostEnded` (command 0), once for
+    /// all that was asked until then.
+    EndLost {
+        /// Their epochs.
+        epochs: Vec<u64>,
+        /// Commands that ran under them.
+        sessions: Vec<LostSession>,
+    },
+}
+
+/// A command of a supervisor that was killed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LostSession {
+    /// Its id, for the answer.
+    pub command: u32,
+    /// As it was started.
+    pub pid: u32,
+    /// As it was started.
+    pub start_time: u64,
 }
 
 /// A command to start.
@@ -156,6 +175,8 @@ pub enum FromSupervisor {
     Started {
         /// Its process, session and group id.
         pid: u32,
+        /// Its start, in clock ticks since boot: with the id, its identity.
+        start_time: u64,
         /// Where its spill files are, if it asked for some: standard output's and standard error's.
         spill: [Option<ByteBuf>; 2],
     },
@@ -202,6 +223,11 @@ pub enum FromSupervisor {
     /// Everything is ended and removed; the supervisor exits.
     Ended {
         /// What could not be ended.
+        survivors: Vec<Survivor>,
+    },
+    /// Answer to `EndLost`: nothing of it lives but these.
+    LostEnded {
+        /// What could not be ended; command 0 where it left its command's session, or that was not named.
         survivors: Vec<Survivor>,
     },
 }

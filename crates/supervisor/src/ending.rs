@@ -80,7 +80,7 @@ impl Worker {
     pub fn advance_ending(&mut self) {
         let Some(mut ending) = self.ending.take() else { return };
         let now = self.now;
-        if matches!(ending.stage, Stage::Commands) && self.commands_are_done() {
+        if matches!(ending.stage, Stage::Commands) && self.commands_are_done() && self.lost.is_none() {
             ending.survivors = self.failed_commands();
             ending.stage = Stage::Escapees { since: now, again_at: now };
         }

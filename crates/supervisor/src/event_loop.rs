@@ -8,6 +8,7 @@ use protocol::{Channel, Event, Time};
 use crate::clock;
 use crate::command::output::Context;
 use crate::command::streams::Outputs;
+use crate::lost::Pursuit;
 use crate::outbox::Flush;
 use crate::poller::Token;
 use crate::worker::Worker;
@@ -40,6 +41,7 @@ impl Worker {
             self.forget_finished();
             // 6. What can wait until the host has heard.
             self.refill_pool();
+            self.pursue_lost();
             self.advance_ending();
         }
     }
@@ -67,7 +69,7 @@ impl Worker {
         let mut information = [0u8; 128];
         while rustix::io::read(&self.signals, &mut information).is_ok() {}
         self.look = true;
-        // Whoever else sent SIGTERM is not obeyed.
+        // Whoever else sent SIGCONT says nothing.
         self.bereaved = self.is_bereaved();
     }
 
@@ -162,6 +164,7 @@ impl Worker {
             shrink,
             pool,
             self.ending.as_ref().and_then(|e| e.wakes()),
+            self.lost.as_ref().map(Pursuit::wakes),
         ];
         let next: Option<Time> = others.into_iter().flatten().chain(ladders).chain(outputs).chain(members).min();
         next.map(|next| next.since(clock::now()))

@@ -7,6 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 
+use process::mark::Mark;
 use process::{Pid, orphans};
 
 use crate::{state, sweep, worker};
@@ -43,11 +44,12 @@ fn run(listener: OwnedFd) -> io::Result<()> {
     rustix::process::setsid()?;
     let listener = keep_only(listener)?;
     // 2. Remember what programs are to get, then arm this process itself.
-    let settings = prepare_itself()?;
+    let mut settings = prepare_itself()?;
     orphans::become_subreaper()?;
     let mut epoch = [0u8; 8];
     rustix::rand::getrandom(&mut epoch, rustix::rand::GetRandomFlags::empty())?;
     let epoch = u64::from_ne_bytes(epoch).max(1);
+    settings.mark = Some(Mark::of(epoch)).filter(|mark| mark.is_possible());
     let root = std::env::current_dir()?;
     // 3. No signal but SIGKILL ends it.
     sweep::block_signals();
@@ -102,5 +104,6 @@ fn prepare_itself() -> io::Result<process::Settings> {
         umask: Some(umask.as_raw_mode()),
         oom_score_adj: score,
         dies_with_parent: true,
+        mark: None,
     })
 }

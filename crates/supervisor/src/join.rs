@@ -10,7 +10,7 @@ use std::path::Path;
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 
-use crate::{guardian, socket, sweep};
+use crate::{guardian, socket, state, sweep};
 
 /// A resident may leave just when it is joined; then the next one is started.
 const ATTEMPTS: usize = 5;
@@ -74,6 +74,10 @@ fn connect_or_start() -> io::Result<OwnedFd> {
     };
     if !matches!(refused.raw_os_error(), Some(libc::ENOENT | libc::ECONNREFUSED)) {
         return Err(io::Error::new(refused.kind(), format!("cannot connect to the resident: {refused}")));
+    }
+    if refused.raw_os_error() == Some(libc::ECONNREFUSED) {
+        // The door of a resident that was killed whole.
+        state::remove_unfinished();
     }
     let listener = socket::listen()?;
     guardian::start(listener, lock)?;

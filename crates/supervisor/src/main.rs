@@ -23,6 +23,7 @@ mod guardian;
 mod join;
 mod kill;
 mod login;
+mod lost;
 mod memory;
 mod orphan_timeout;
 mod outbox;

@@ -19,6 +19,7 @@ use crate::command::Commands;
 use crate::disk::Disk;
 use crate::ending::Ending;
 use crate::guardian::Inheritance;
+use crate::lost::Pursuit;
 use crate::orphan_timeout::OrphanTimeout;
 use crate::poller::{Interest, Poller, Token};
 use crate::pool::Pool;
@@ -50,6 +51,10 @@ pub struct Worker {
     pub silence: OrphanTimeout,
     /// The end, once it has begun.
     pub ending: Option<Ending>,
+    /// What former supervisors left, while it is being ended.
+    pub lost: Option<Pursuit>,
+    /// Whether programs carry this life's mark, and those of former ones theirs.
+    pub marked: bool,
     /// The runtime root.
     pub root: PathBuf,
     /// The signals that say that a child, or the guardian, may have ended.
@@ -77,7 +82,8 @@ pub struct Worker {
 /// Runs the worker until the service ends. `guardian` is its parent.
 pub fn run(inheritance: Inheritance, guardian: Pid) -> io::Result<()> {
     // 1. Hear of the guardian's end, since nobody else ends the programs then. It may have gone before this was said.
-    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?;
+    //    This signal wakes even who was stopped.
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::CONT))?;
     if rustix::process::getppid() != Some(guardian) {
         return Ok(());
     }
@@ -90,7 +96,11 @@ pub fn run(inheritance: Inheritance, guardian: Pid) -> io::Result<()> {
     if worker.bereaved {
         let spill = state::spill_directory(&worker.root, worker.link.epoch());
         let _ = state::remove(&worker.root, &spill);
+        // The host looks for the next resident as soon as this one's line has gone.
+        drop(worker);
         sweep::end_all_children();
+        // The disk thread may have been at it.
+        state::remove_unfinished_in(&spill);
     }
     Ok(())
 }
@@ -117,6 +127,8 @@ impl Worker {
             budget: Budget::of_this_system(),
             commands: Commands::new(),
             ending: None,
+            lost: None,
+            marked: for_programs.mark.is_some(),
             finished: Vec::new(),
             crowd: 0,
             shrink_at: Time(0),
@@ -172,7 +184,7 @@ fn signals() -> io::Result<OwnedFd> {
         let mut set = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
         libc::sigaddset(&raw mut set, libc::SIGCHLD);
-        libc::sigaddset(&raw mut set, libc::SIGTERM);
+        libc::sigaddset(&raw mut set, libc::SIGCONT);
         match libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
             -1 => Err(io::Error::last_os_error()),
             descriptor => Ok(OwnedFd::from_raw_fd(descriptor)),

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use host::{Host, Line, lives, processes_with, resident, wait_for};
-use protocol::control::{Exit, Stdio, ToSupervisor};
+use protocol::control::{Exit, FromSupervisor, LostSession, Stdio, ToSupervisor};
 use protocol::handshake::Settings;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -23,7 +23,8 @@ fn c64_nothing_is_left_after_the_end() {
     let processes = processes_with(host.root.to_str().unwrap());
     assert!(processes.len() >= 3, "joiner, guardian, worker: {processes:?}");
     host.shut_down();
-    assert_eq!(std::fs::read_dir(&host.root).unwrap().count(), 0);
+    let root = host.root.clone();
+    wait_for("the removal of its folder", || !root.exists());
     wait_for("the end of all processes", || processes.iter().all(|&pid| !lives(pid)));
 }
 
@@ -111,7 +112,7 @@ fn c80_a_host_without_memory_finds_its_commands_again() {
     second.expect_command(id);
     second.send(0, &ToSupervisor::ListRunning);
     second.until("the list", |host| !host.about_supervisor.is_empty());
-    let protocol::control::FromSupervisor::Running(running) = &second.about_supervisor[0] else { unreachable!() };
+    let FromSupervisor::Running(running) = &second.about_supervisor[0] else { unreachable!() };
     assert_eq!(running[0].pid, pid);
     second.until("the end", |host| host.commands[&id].exit.is_some() && host.commands[&id].ends[0].is_some());
     assert_eq!((second.commands[&id].exit, second.commands[&id].text()), (Some(Exit::Code(5)), "found\n".to_owned()));
@@ -154,6 +155,67 @@ fn c35_when_the_guardian_is_killed_the_worker_and_its_programs_go_with_it() {
     assert_eq!(next.output(&["echo", "hi"]).1, "hi\n");
 }
 
+/// Kills both halves such that neither can act on the other's death.
+fn kill_whole(host: &mut Host) {
+    let (guardian, worker) = resident(host);
+    kill_process(Pid::from_raw(guardian.cast_signed()).unwrap(), Signal::STOP).unwrap();
+    kill(worker);
+    kill(guardian);
+    host.until("the joiner's end", |host| host.line.is_none());
+}
+
+#[test]
+fn c35_what_a_supervisor_left_that_was_killed_whole_is_ended_by_the_next_one_before_it_says_so() {
+    let mut host = Host::new("whole");
+    let root = host.root.clone();
+    let id = host.run(&["bash", "-c", "trap '' TERM HUP; setsid sleep 6105 & sleep 6105 & sleep 6105"]);
+    let pid = host.started(id);
+    host.until("its children", |_| processes_with("sleep 6105").len() == 4);
+    let (epoch, start_time) = (host.link.epoch(), host.commands[&id].start_time);
+    kill_whole(&mut host);
+    wait_for("the leader's end", || processes_with("sleep 6105").len() == 3);
+    let mut next = Host::session(&root, Settings::default(), true);
+    next.connect(Line::open(&root));
+    let own = next.run(&["sleep", "6106"]);
+    next.started(own);
+    let session = LostSession { command: id, pid, start_time };
+    next.send(0, &ToSupervisor::EndLost { epochs: vec![epoch, next.link.epoch()], sessions: vec![session] });
+    next.until("the answer", |host| !host.about_supervisor.is_empty());
+    assert_eq!(next.about_supervisor, [FromSupervisor::LostEnded { survivors: Vec::new() }]);
+    assert!(processes_with("sleep 6105").is_empty());
+    assert_eq!(processes_with("sleep 6106").len(), 1, "what it runs itself is not touched");
+    next.about_supervisor.clear();
+}
+
+#[test]
+fn c17_spill_files_that_a_killed_supervisor_did_not_finish_are_removed_and_whole_ones_stay() {
+    let mut host = Host::new("spills");
+    let root = host.root.clone();
+    let whole = host.run_spilled(&["head", "-c", "300000", "/dev/zero"], 10, 1 << 20);
+    let path = host.finish(whole).spill[0].clone().unwrap();
+    let cut = host.run_spilled(&["sh", "-c", "head -c 300000 /dev/zero; exec sleep 6107"], 10, 1 << 20);
+    host.started(cut);
+    let unfinished = host.commands[&cut].spill[0].clone().unwrap();
+    host.until("its file", |_| std::fs::metadata(&unfinished).is_ok_and(|metadata| metadata.len() > 0));
+    kill_whole(&mut host);
+    assert!(unfinished.exists());
+    let mut next = Host::session(&root, Settings::default(), true);
+    next.connect(Line::open(&root));
+    assert_eq!(next.output(&["echo", "hi"]).1, "hi\n");
+    assert!(!unfinished.exists());
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), 300_000);
+    // The worker alone: then its guardian does it.
+    let cut = next.run_spilled(&["sh", "-c", "head -c 300000 /dev/zero; exec sleep 6107"], 10, 1 << 20);
+    next.started(cut);
+    let unfinished = next.commands[&cut].spill[0].clone().unwrap();
+    next.until("its file", |_| std::fs::metadata(&unfinished).is_ok_and(|metadata| metadata.len() > 0));
+    let (_, worker) = resident(&next);
+    kill(worker);
+    next.until("the joiner's end", |host| host.line.is_none());
+    wait_for("its removal", || !unfinished.exists());
+    assert!(path.exists());
+}
+
 #[test]
 fn c81_a_supervisor_without_a_host_ends_itself_and_its_commands() {
     let settings = Settings { orphan_busy_ms: 1200, orphan_idle_ms: 300, ..Settings::default() };
@@ -166,7 +228,7 @@ fn c81_a_supervisor_without_a_host_ends_itself_and_its_commands() {
     assert!(!processes_with("sleep 6103").is_empty(), "the longer time counts while something runs");
     wait_for("the command's end", || processes_with("sleep 6103").is_empty());
     let root = host.root.clone();
-    wait_for("the removal of its state", || std::fs::read_dir(&root).unwrap().next().is_none());
+    wait_for("the removal of its state", || !root.exists());
     assert!(cut.elapsed() < Duration::from_secs(5), "{:?}", cut.elapsed());
 }
 

@@ -16,6 +16,8 @@ pub struct Active {
     pub command: Arc<Command>,
     /// What to start, until it is known to run: another supervisor may have to be told.
     pub start: Option<Box<Start>>,
+    /// Its process id and that one's start, once it is known to run.
+    pub identity: Option<(u32, u64)>,
     /// Its grace.
     pub grace: Duration,
     /// Whether it has an input.
@@ -60,6 +62,7 @@ impl Active {
             command,
             grace: Duration::from_millis(start.grace_ms.into()),
             start: Some(start),
+            identity: None,
             input,
             outputs,
             exit: None,
@@ -82,6 +85,7 @@ impl Active {
             command,
             grace: Duration::from_millis(grace_ms.into()),
             start: None,
+            identity: None,
             input: false,
             outputs,
             exit: None,

@@ -10,11 +10,10 @@ use super::{
     absence::{ATTEMPTS, Absence},
     host,
     line::{Line, Open},
-    ops::{ENDED, Inputs},
+    ops::Inputs,
     timing,
 };
 use crate::session::{
-    command::Outcome,
     connector::{Connection, JoinFailure, SandboxState},
     failure::Failure,
 };
@@ -185,8 +184,8 @@ impl Driver {
         }
     }
 
-    /// Another life of the supervisor answers: the former one was killed, and whatever it ran with it (C35). What was never said to
-    /// the former one is said to this one.
+    /// Another life of the supervisor answers: the former one was killed. What was said to it is lost, and this one is asked to end
+    /// whatever is left of that (C35); what was never said to it is said to this one.
     pub(super) fn on_other_epoch(&mut self, epoch: u64) {
         tracing::info!(sandbox = self.parts.sandbox, epoch, "the supervisor was killed; another one is there");
         let now = self.clock.now();
@@ -194,9 +193,10 @@ impl Driver {
         let former = std::mem::replace(&mut self.link, Link::host(host(&self.parts, self.unary), now));
         let (heard, unheard): (Vec<CommandId>, Vec<CommandId>) =
             self.commands.keys().copied().partition(|id| former.was_sent(*id));
+        self.lost.add_epoch(former.epoch());
         for id in heard {
             if let Some(active) = self.commands.remove(&id) {
-                active.command.lose(Ok(Outcome::signalled("SIGKILL")), ENDED);
+                self.lost.add(id, active.command, active.identity);
             }
         }
         for (_, request) in self.questions.drain() {
@@ -204,6 +204,7 @@ impl Driver {
         }
         self.deadlines.clear();
         self.found.forget();
+        self.end_lost();
         for id in unheard {
             if let Some(active) = self.commands.get_mut(&id) {
                 active.command.forget_prepared();
@@ -240,6 +241,7 @@ impl Driver {
     /// The commands that are under way, for the end of the session.
     pub(super) fn take_commands(&mut self) -> Vec<(bool, Arc<crate::session::command::Command>)> {
         let commands = std::mem::take(&mut self.commands);
-        commands.into_iter().map(|(id, active)| (self.link.was_sent(id), active.command)).collect()
+        let lost = self.lost.take().map(|command| (true, command));
+        commands.into_iter().map(|(id, active)| (self.link.was_sent(id), active.command)).chain(lost).collect()
     }
 }

@@ -28,7 +28,7 @@ impl Driver {
                 }
                 self.parts.pool.add(pids);
             }
-            FromSupervisor::Started { pid, spill } => self.started(id, pid, spill),
+            FromSupervisor::Started { pid, start_time, spill } => self.started(id, (pid, start_time), spill),
             FromSupervisor::StartFailed(failure) => self.start_failed(id, failure),
             FromSupervisor::Exited(exit) => {
                 if let Some(active) = self.commands.get_mut(&id) {
@@ -79,17 +79,22 @@ impl Driver {
                 }
             }
             FromSupervisor::Running(running) => self.on_running(running),
-            FromSupervisor::Ended { survivors } if survivors.is_empty() => self.take_leave(Over::Ended),
-            FromSupervisor::Ended { survivors } => self.take_leave(Over::Failed(Failure::Survived(survivors))),
+            FromSupervisor::Ended { mut survivors } => {
+                survivors.extend(self.lost.survivors());
+                self.take_leave(if survivors.is_empty() { Over::Ended } else { Over::Failed(Failure::Survived(survivors)) });
+            }
+            FromSupervisor::LostEnded { survivors } => self.on_lost_ended(survivors),
         }
     }
 
-    fn started(&mut self, id: CommandId, pid: u32, spill: [Option<ByteBuf>; 2]) {
+    fn started(&mut self, id: CommandId, identity: (u32, u64), spill: [Option<ByteBuf>; 2]) {
+        let (pid, _) = identity;
         if !is_process(pid) {
             return self.distrust("an impossible process id");
         }
         let Some(active) = self.commands.get_mut(&id) else { return };
         active.start = None;
+        active.identity = Some(identity);
         active.command.started(pid, spill.map(|path| path.map(|path| String::from_utf8_lossy(&path).into_owned())));
     }
 

@@ -22,6 +22,7 @@ impl Driver {
         for id in ids {
             self.lose(id, failure);
         }
+        self.lost.give_up(failure);
         for (id, (request, _)) in self.lookups.drain() {
             self.link.take_back(id);
             request.answer(Err(failure.clone()));
@@ -53,14 +54,7 @@ impl Driver {
     pub(super) fn wake_for(&mut self, op: &Op) {
         let needs_sandbox = matches!(
             op,
-            Op::Start(..)
-                | Op::Terminate(_)
-                | Op::ListRunning(_)
-                | Op::Adopt(..)
-                | Op::Resolve(..)
-                | Op::Inspect(..)
-                | Op::Signal(..)
-                | Op::Shutdown(_)
+            Op::Start(..) | Op::Terminate(_) | Op::ListRunning(_) | Op::Adopt(..) | Op::Resolve(..) | Op::Inspect(..) | Op::Signal(..) | Op::Shutdown(_)
         );
         if needs_sandbox && matches!(self.line, Line::Idle { retry_at: None }) {
             let now = self.clock.now();

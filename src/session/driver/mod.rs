@@ -13,16 +13,18 @@
 //! | `give_up` | a sandbox that stayed unreachable |
 //! | `settle` | when a command is over |
 //! | `survivor` | members of a tree that belong to another user |
+//! | `lost` | commands of supervisors that were killed |
 //! | `over` | the end of the session |
 
 mod absence;
-mod active;
 mod adopt;
+mod active;
 mod connect;
 mod control;
 mod events;
 mod give_up;
 mod line;
+mod lost;
 mod ops;
 mod over;
 mod settle;
@@ -47,7 +49,7 @@ use protocol::{
 };
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use self::{absence::Absence, active::Active, line::Line, survivor::Errand};
+use self::{absence::Absence, active::Active, line::Line, lost::Lost, survivor::Errand};
 use super::{
     clock::Clock,
     connector::{Connection, Connector, JoinFailure, SandboxState},
@@ -98,6 +100,7 @@ pub struct Driver {
     checking: Option<BoxFuture<'static, SandboxState>>,
     errands: FuturesUnordered<BoxFuture<'static, Errand>>,
     commands: HashMap<CommandId, Active>,
+    lost: Lost,
     /// When the outcome of a command waits no longer for its streams.
     deadlines: BTreeSet<(Time, CommandId)>,
     lookups: HashMap<CommandId, (Arc<Request>, Resolve)>,
@@ -143,6 +146,7 @@ impl Driver {
             checking: None,
             errands: FuturesUnordered::new(),
             commands: HashMap::new(),
+            lost: Lost::default(),
             deadlines: BTreeSet::new(),
             lookups: HashMap::new(),
             questions: HashMap::new(),

@@ -12,7 +12,7 @@ use super::{
     active::{Active, input_stream, output_stream},
 };
 use crate::session::{
-    command::{Command, Outcome, Tree},
+    command::{Command, Outcome},
     failure::Failure,
     input::Left,
     op::Op,
@@ -88,6 +88,9 @@ impl Driver {
     }
 
     fn terminate(&mut self, id: CommandId) {
+        if self.lost.has(id) {
+            return self.end_lost();
+        }
         let Some(active) = self.commands.get_mut(&id) else { return };
         active.terminated = true;
         if self.link.take_back(id) {
@@ -126,6 +129,8 @@ impl Driver {
         for id in unsent {
             self.terminate(id);
         }
+        // What a killed supervisor left goes as well, and first, so that it is answered first.
+        self.end_lost();
         self.link.send(0, &ToSupervisor::Shutdown);
     }
 
@@ -162,6 +167,3 @@ impl Source for Inputs<'_> {
         }
     }
 }
-
-/// What is known of the tree of a command that ended with its supervisor.
-pub(super) const ENDED: Tree = Tree::Gone;

@@ -13,9 +13,14 @@ const MOST: usize = 32;
 
 /// An attempt to end one.
 pub struct Errand {
-    command: CommandId,
-    survivor: Survivor,
-    outcome: Result<(), String>,
+    /// Of which command.
+    pub command: CommandId,
+    /// Whom.
+    pub survivor: Survivor,
+    /// Whether it is of a command whose supervisor was killed.
+    pub is_lost: bool,
+    /// Whether it was ended; else why not.
+    pub outcome: Result<(), String>,
 }
 
 impl Driver {
@@ -31,11 +36,14 @@ impl Driver {
         }
         active.errands.push(identity);
         let attempt = self.parts.connector.end_process(survivor.pid, survivor.start_time);
-        self.errands.push(Box::pin(async move { Errand { command, survivor, outcome: attempt.await } }));
+        self.errands.push(Box::pin(async move { Errand { command, survivor, is_lost: false, outcome: attempt.await } }));
     }
 
     /// An attempt is over: the supervisor looks again.
     pub(super) fn on_errand(&mut self, errand: Errand) {
+        if errand.is_lost {
+            return self.on_lost_errand(&errand);
+        }
         let Some(active) = self.commands.get_mut(&errand.command) else { return };
         match errand.outcome {
             Ok(()) => self.link.send(errand.command, &ToSupervisor::Terminate),

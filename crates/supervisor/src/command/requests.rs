@@ -23,6 +23,7 @@ impl Worker {
             ToSupervisor::SignalForeground { request, signal } => self.signal_foreground(id, request, signal),
             ToSupervisor::ListRunning => self.list_running(),
             ToSupervisor::Shutdown => self.shut_down(),
+            ToSupervisor::EndLost { epochs, sessions } => self.end_lost(&epochs, &sessions),
         }
     }
 

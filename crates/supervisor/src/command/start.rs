@@ -235,11 +235,11 @@ impl Worker {
             Some(ByteBuf::from(process::lookup::path_bytes(path)))
         });
         let Some(command) = self.commands.get_mut(&id) else { return };
-        let pid = starting.pid;
+        let (pid, start_time) = (starting.pid, starting.start_time);
         // What cannot be watched would never be known to have ended; descriptors for it were there at the start.
         let _ = self.poller.add(&starting.pidfd, Token::Leader(id), Interest::Readable);
         command.leader = Some((pid, starting.pidfd));
-        self.link.send(id, &FromSupervisor::Started { pid: pid.as_raw_pid().cast_unsigned(), spill });
+        self.link.send(id, &FromSupervisor::Started { pid: pid.as_raw_pid().cast_unsigned(), start_time, spill });
         for index in [0, 1] {
             let Some(file) = command.outputs[index].as_ref().and_then(Output::file) else { continue };
             let stream = StreamId { command: id, channel: channel_of(index) };

@@ -28,6 +28,7 @@ pub const DEADLINE: Duration = Duration::from_secs(30);
 #[derive(Debug, Default)]
 pub struct Seen {
     pub pid: Option<u32>,
+    pub start_time: u64,
     pub spill: [Option<PathBuf>; 2],
     pub failure: Option<StartFailure>,
     pub exit: Option<Exit>,
@@ -466,8 +467,9 @@ impl Host {
         let seen = self.commands.entry(id).or_default();
         let index = |output| usize::from(output == OutputChannel::Stderr);
         match message {
-            FromSupervisor::Started { pid, spill } => {
+            FromSupervisor::Started { pid, start_time, spill } => {
                 seen.pid = Some(pid);
+                seen.start_time = start_time;
                 let path = |path: ByteBuf| PathBuf::from(String::from_utf8(path.into_vec()).unwrap());
                 seen.spill = spill.map(|spill| spill.map(path));
             }

@@ -171,7 +171,7 @@ async fn c11_the_handle_shows_a_prepared_id_at_once_and_follows_when_it_runs_und
     world.start(&command, false, [COLLECT; 2], 1000);
     let (id, start) = world.fake.start().await;
     assert_eq!(start.prepared, Some(501));
-    world.fake.say(id, &FromSupervisor::Started { pid: 777, spill: [None, None] });
+    world.fake.say(id, &FromSupervisor::Started { pid: 777, start_time: 5, spill: [None, None] });
     let seen = Arc::clone(&command);
     world.until("the new id", || (seen.pid() == Some(777)).then_some(())).await;
 }
@@ -183,7 +183,7 @@ async fn d22_an_id_that_would_signal_everybody_is_not_believed() {
         let command = world.command(false, [COLLECT; 2]);
         world.start(&command, false, [COLLECT; 2], 1000);
         let (id, _) = world.fake.start().await;
-        world.fake.say(id, &FromSupervisor::Started { pid, spill: [None, None] });
+        world.fake.say(id, &FromSupervisor::Started { pid, start_time: 5, spill: [None, None] });
         assert!(matches!(world.outcome(&command).await, Err(Failure::Delivery(_))));
         assert_eq!(command.pid(), None.or(command.pid()).filter(|pid| *pid > 1));
     }
@@ -227,7 +227,7 @@ async fn c17_the_spill_file_is_shown_by_the_supervisors_word() {
     world.start(&command, false, modes, 1000);
     let (id, _) = world.fake.start().await;
     let path = b"/r/spill".to_vec().into();
-    world.fake.say(id, &FromSupervisor::Started { pid: 500, spill: [Some(path), None] });
+    world.fake.say(id, &FromSupervisor::Started { pid: 500, start_time: 5, spill: [Some(path), None] });
     world.fake.write(id, STDOUT, b"0123456789");
     world.fake.say(id, &FromSupervisor::Spilled { output: STDOUT, offset: 10 });
     let seen = Arc::clone(&command);

@@ -58,7 +58,7 @@ async fn h10_a_start_whose_connection_broke_is_heard_once() {
     world.start(&command, false, [COLLECT; 2], 1000);
     let (id, _) = world.fake.start().await;
     world.fake.cut();
-    world.fake.say(id, &FromSupervisor::Started { pid: 600, spill: [None, None] });
+    world.fake.say(id, &FromSupervisor::Started { pid: 600, start_time: 5, spill: [None, None] });
     let seen = Arc::clone(&command);
     world.until("the start", || seen.is_started().then_some(())).await;
     assert!(world.fake.heard_nothing().await, "not a second time");
@@ -195,22 +195,23 @@ async fn c35_a_killed_supervisor_ends_what_it_ran_and_what_it_never_heard_runs_u
     let request = Request::new(Arc::clone(&world.wakes));
     world.session.resolve(&request, Resolve { command: b"sh".to_vec().into(), path: None, cwd: b"/".to_vec().into() });
     world.fake.refuse(None);
-    assert_eq!(world.outcome(&heard).await, Ok(Outcome::signalled("SIGKILL")));
-    assert_eq!(heard.tree(), Tree::Gone);
     let mut resolve = None;
     let mut start = None;
     while resolve.is_none() || start.is_none() {
         match world.fake.heard().await {
             Heard::Control(id, ToSupervisor::Start(_)) => start = Some(id),
             Heard::Control(id, ToSupervisor::Resolve(_)) => resolve = Some(id),
+            Heard::Control(0, ToSupervisor::EndLost { .. }) => world.fake.say(0, &FromSupervisor::LostEnded { survivors: Vec::new() }),
             other => panic!("{other:?}"),
         }
     }
+    assert_eq!(world.outcome(&heard).await, Ok(Outcome::signalled("SIGKILL")));
+    assert_eq!(heard.tree(), Tree::Gone);
     world.fake.say(resolve.unwrap(), &FromSupervisor::Resolved(Ok(b"/bin/sh".to_vec().into())));
     let asked = Arc::clone(&request);
     assert_eq!(world.until("the path", || asked.take()).await, Ok(Answer::Path("/bin/sh".into())));
     let id = start.unwrap();
-    world.fake.say(id, &FromSupervisor::Started { pid: 900, spill: [None, None] });
+    world.fake.say(id, &FromSupervisor::Started { pid: 900, start_time: 5, spill: [None, None] });
     world.fake.end_outputs(id);
     world.exit(id, 0);
     assert_eq!(world.outcome(&unheard).await, Ok(Outcome { exit_code: Some(0), signal: None }));

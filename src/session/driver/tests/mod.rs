@@ -4,6 +4,7 @@
 mod endings;
 mod fake;
 mod lines;
+mod lost;
 mod streams;
 
 use std::{sync::Arc, time::Duration};
@@ -48,11 +49,7 @@ impl World {
         let timing = Timing::streaming(u32::try_from(silence.as_millis()).unwrap());
         Self::with_settings(
             Fake::new(),
-            SessionSettings {
-                supervisor: Settings { timing, ..Settings::default() },
-                lost_after: PATIENCE,
-                resumes: false,
-            },
+            SessionSettings { supervisor: Settings { timing, ..Settings::default() }, lost_after: PATIENCE, resumes: false },
         )
     }
 
@@ -124,7 +121,7 @@ impl World {
         let command = self.command(input, modes);
         self.start(&command, input, modes, grace_ms);
         let (id, _) = self.fake.start().await;
-        self.fake.say(id, &FromSupervisor::Started { pid: 1000 + id, spill: [None, None] });
+        self.fake.say(id, &FromSupervisor::Started { pid: 1000 + id, start_time: 5, spill: [None, None] });
         let seen = Arc::clone(&command);
         self.until("the start is known", || seen.is_started().then_some(())).await;
         (id, command)

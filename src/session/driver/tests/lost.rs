@@ -1,0 +1,143 @@
+//! What was lost with a killed supervisor.
+
+use std::sync::Arc;
+
+use protocol::control::{FromSupervisor, LostSession, Survivor, ToSupervisor};
+
+use super::{COLLECT, World, fake::Heard};
+use crate::session::{
+    command::{Outcome, Tree},
+    failure::Failure,
+    request::{Answer, Request},
+};
+
+fn killed() -> Outcome {
+    Outcome::signalled("SIGKILL")
+}
+
+impl World {
+    /// The next wish, which must be about what was lost.
+    async fn lost(&self) -> (Vec<u64>, Vec<LostSession>) {
+        match self.fake.heard().await {
+            Heard::Control(0, ToSupervisor::EndLost { epochs, sessions }) => (epochs, sessions),
+            other => panic!("expected what was lost, heard {other:?}"),
+        }
+    }
+
+    fn answer(&self, survivors: &[Survivor]) {
+        self.fake.say(0, &FromSupervisor::LostEnded { survivors: survivors.to_vec() });
+    }
+}
+
+fn survivor(command: u32, pid: u32, errno: i32) -> Survivor {
+    Survivor { command, pid, uid: 0, start_time: 5, errno }
+}
+
+#[tokio::test]
+async fn c35_a_command_of_a_killed_supervisor_is_over_once_the_next_one_says_that_nothing_of_it_lives() {
+    let mut world = World::new();
+    let (id, command) = world.running().await;
+    world.fake.die();
+    let (epochs, sessions) = world.lost().await;
+    assert_eq!((epochs, sessions), (vec![1], vec![LostSession { command: id, pid: 1000 + id, start_time: 5 }]));
+    // Something else runs meanwhile, and is answered later than what would settle the lost one.
+    let (_, other) = world.running().await;
+    assert_eq!((command.outcome(), command.tree()), (None, Tree::Alive));
+    world.answer(&[]);
+    assert_eq!(world.outcome(&command).await, Ok(killed()));
+    assert_eq!(command.tree(), Tree::Gone);
+    assert_eq!(other.outcome(), None);
+    command.terminate();
+    world.fake.die();
+    let (epochs, _) = world.lost().await;
+    assert_eq!(epochs, [2], "what is proven is not asked for again");
+}
+
+#[tokio::test]
+async fn c35_a_command_whose_start_was_not_heard_of_is_lost_with_its_supervisors_life() {
+    let mut world = World::new();
+    let command = world.command(false, [COLLECT; 2]);
+    world.start(&command, false, [COLLECT; 2], 1000);
+    world.fake.start().await;
+    world.fake.die();
+    assert_eq!(world.lost().await, (vec![1], Vec::new()));
+    world.answer(&[]);
+    assert_eq!(world.outcome(&command).await, Ok(killed()));
+    assert_eq!(command.tree(), Tree::Gone);
+}
+
+#[tokio::test]
+async fn c35_when_the_next_supervisor_is_killed_as_well_the_one_after_it_is_asked() {
+    let mut world = World::new();
+    let (id, command) = world.running().await;
+    world.fake.die();
+    world.lost().await;
+    world.fake.die();
+    let (epochs, sessions) = world.lost().await;
+    assert_eq!(epochs, [1, 2]);
+    assert_eq!(sessions.len(), 1);
+    assert_eq!(sessions[0].command, id);
+    world.answer(&[]);
+    assert_eq!(world.outcome(&command).await, Ok(killed()));
+}
+
+#[tokio::test]
+async fn c30_a_lost_member_of_another_user_is_ended_by_root_before_the_supervisor_looks_again() {
+    let mut world = World::new();
+    let (id, command) = world.running().await;
+    world.fake.die();
+    world.lost().await;
+    world.answer(&[survivor(id, 9, 1), survivor(0, 10, 1)]);
+    world.lost().await;
+    assert_eq!(world.fake.ended_as_root(), [(9, 5), (10, 5)]);
+    assert_eq!(command.outcome(), None);
+    world.answer(&[]);
+    assert_eq!(world.outcome(&command).await, Ok(killed()));
+    assert_eq!(command.tree(), Tree::Gone);
+}
+
+#[tokio::test]
+async fn c32_what_cannot_be_ended_shows_and_can_be_tried_again() {
+    let mut world = World::new();
+    let (id, command) = world.running().await;
+    let (_, other) = world.running().await;
+    world.fake.die();
+    world.lost().await;
+    let stuck = survivor(id, 9, 110);
+    world.answer(std::slice::from_ref(&stuck));
+    assert_eq!(world.outcome(&command).await, Ok(killed()), "its own process has ended");
+    assert_eq!(world.tree(&command).await, Tree::Stuck(Failure::Survived(vec![stuck])));
+    assert_eq!(world.tree(&other).await, Tree::Gone);
+    command.terminate();
+    let (epochs, sessions) = world.lost().await;
+    assert_eq!((epochs.len(), sessions.len()), (1, 1));
+    // Now it is its own process: how that ends is not known.
+    world.answer(&[survivor(id, 1000 + id, 110)]);
+    world.tree(&command).await;
+    command.terminate();
+    world.lost().await;
+    world.answer(&[]);
+    assert_eq!(world.tree(&command).await, Tree::Gone);
+}
+
+#[tokio::test]
+async fn c60_a_shutdown_is_not_clean_while_something_lost_survives() {
+    let mut world = World::new();
+    let (id, command) = world.running().await;
+    world.fake.die();
+    world.lost().await;
+    let stuck = survivor(id, 9, 110);
+    world.answer(std::slice::from_ref(&stuck));
+    world.tree(&command).await;
+    let request = Request::new(Arc::clone(&world.wakes));
+    world.session.shut_down(&request);
+    world.lost().await;
+    assert!(matches!(world.fake.heard().await, Heard::Control(0, ToSupervisor::Shutdown)));
+    world.answer(std::slice::from_ref(&stuck));
+    world.fake.say(0, &FromSupervisor::Ended { survivors: Vec::new() });
+    world.fake.until_acknowledged().await;
+    world.fake.cut();
+    let asked = Arc::clone(&request);
+    let answer: Result<Answer, Failure> = world.until("the answer", || asked.take()).await;
+    assert_eq!(answer, Err(Failure::Survived(vec![stuck])));
+}
