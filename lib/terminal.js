@@ -31,7 +31,8 @@ export async function openTerminal(service, spec, target) {
   try {
     service.native.start(native, await setup.unlessAborted(target()))
     await setup.unlessAborted(terminal.started)
-    service.terminals.add(terminal)
+    // A program that was over at once has told so already: nobody would take it out again.
+    if (!terminal.isOver()) service.terminals.add(terminal)
     return terminal
   } catch (error) {
     terminal.output.destroy()
