@@ -12,8 +12,8 @@ import { startServer } from '../support/server.js'
 
 /** Whose provider is tested. */
 export const PROVIDER = process.env.DSH_TEST_PROVIDER ?? 'native'
-/** Nothing that works takes longer than this, on a busy machine either. What the original never does is not waited for so long. */
-export const PATIENCE_MS = PROVIDER === 'ts' ? 10_000 : 30_000
+/** Nothing that works takes longer than this, on a busy machine either. */
+export const PATIENCE_MS = 30_000
 /** The longer, rarer forms of some tests. */
 export const EXTENDED = process.env.DSH_TEST_EXTENDED === '1'
 /** The grace of commands that do not choose one. */
