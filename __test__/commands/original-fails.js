@@ -20,7 +20,7 @@ const passed = []
 const failed = []
 for (const name of names) await runFile(basename(name))
 failed.sort((a, b) => a.file.localeCompare(b.file) || a.title.localeCompare(b.title, 'en', { numeric: true }))
-const isLate = ({ why }) => /not within|timed out/.test(why)
+const isLate = ({ why }) => /not within|timed out|not running anymore/.test(why)
 const late = failed.filter(isLate)
 const wrong = failed.filter(failure => !isLate(failure))
 writeFileSync(table, [
@@ -31,7 +31,7 @@ writeFileSync(table, [
   'Nearly everything that our provider fixes is a limitation that the original states itself.',
   '',
   ...section('Fails', wrong),
-  'The following did not end within their deadlines on a machine that had other work. Some never end; some are only slow.',
+  'The following did not end within their deadlines on a machine that had other work, or lost their sandbox to one that did not. Some never end; some are only slow.',
   '',
   ...section('Not in time', late),
 ].join('\n'))
