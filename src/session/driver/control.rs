@@ -81,7 +81,11 @@ impl Driver {
             FromSupervisor::Running(running) => self.on_running(running),
             FromSupervisor::Ended { mut survivors } => {
                 survivors.extend(self.lost.survivors());
-                self.take_leave(if survivors.is_empty() { Over::Ended } else { Over::Failed(Failure::Survived(survivors)) });
+                self.take_leave(if survivors.is_empty() {
+                    Over::Ended
+                } else {
+                    Over::Failed(Failure::Survived(survivors))
+                });
             }
             FromSupervisor::LostEnded { survivors } => self.on_lost_ended(survivors),
         }

@@ -54,7 +54,14 @@ impl Driver {
     pub(super) fn wake_for(&mut self, op: &Op) {
         let needs_sandbox = matches!(
             op,
-            Op::Start(..) | Op::Terminate(_) | Op::ListRunning(_) | Op::Adopt(..) | Op::Resolve(..) | Op::Inspect(..) | Op::Signal(..) | Op::Shutdown(_)
+            Op::Start(..)
+                | Op::Terminate(_)
+                | Op::ListRunning(_)
+                | Op::Adopt(..)
+                | Op::Resolve(..)
+                | Op::Inspect(..)
+                | Op::Signal(..)
+                | Op::Shutdown(_)
         );
         if needs_sandbox && matches!(self.line, Line::Idle { retry_at: None }) {
             let now = self.clock.now();

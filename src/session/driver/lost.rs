@@ -81,20 +81,26 @@ impl Lost {
             let (pid, start_time) = lost.identity?;
             Some(LostSession { command, pid, start_time })
         };
-        ToSupervisor::EndLost { epochs: self.epochs.clone(), sessions: self.commands.iter().filter_map(session).collect() }
+        ToSupervisor::EndLost {
+            epochs: self.epochs.clone(),
+            sessions: self.commands.iter().filter_map(session).collect(),
+        }
     }
 
     fn settle(&mut self, survivors: &[Survivor]) {
         self.commands.retain(|&id, lost| {
             // A survivor of no known session may be of a command whose start was not heard of.
-            let is_of_it = |survivor: &&Survivor| survivor.command == id || (survivor.command == 0 && lost.identity.is_none());
+            let is_of_it =
+                |survivor: &&Survivor| survivor.command == id || (survivor.command == 0 && lost.identity.is_none());
             lost.survivors = survivors.iter().filter(is_of_it).cloned().collect();
             if lost.survivors.is_empty() {
                 lost.command.lose(Ok(Outcome::signalled("SIGKILL")), Tree::Gone);
                 return false;
             }
             let tree = Tree::Stuck(Failure::Survived(lost.survivors.clone()));
-            let is_own = |survivor: &Survivor| lost.identity.is_none_or(|identity| identity == (survivor.pid, survivor.start_time));
+            let is_own = |survivor: &Survivor| {
+                lost.identity.is_none_or(|identity| identity == (survivor.pid, survivor.start_time))
+            };
             if lost.survivors.iter().any(is_own) {
                 lost.command.set_tree(tree);
             } else {
@@ -129,7 +135,8 @@ impl Driver {
                 let attempt = self.parts.connector.end_process(survivor.pid, survivor.start_time);
                 let (command, survivor) = (survivor.command, survivor.clone());
                 self.lost.under_way += 1;
-                self.errands.push(Box::pin(async move { Errand { command, survivor, is_lost: true, outcome: attempt.await } }));
+                self.errands
+                    .push(Box::pin(async move { Errand { command, survivor, is_lost: true, outcome: attempt.await } }));
             }
         }
         if self.lost.under_way == 0 {

@@ -17,8 +17,8 @@
 //! | `over` | the end of the session |
 
 mod absence;
-mod adopt;
 mod active;
+mod adopt;
 mod connect;
 mod control;
 mod events;

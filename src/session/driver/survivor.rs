@@ -36,7 +36,8 @@ impl Driver {
         }
         active.errands.push(identity);
         let attempt = self.parts.connector.end_process(survivor.pid, survivor.start_time);
-        self.errands.push(Box::pin(async move { Errand { command, survivor, is_lost: false, outcome: attempt.await } }));
+        self.errands
+            .push(Box::pin(async move { Errand { command, survivor, is_lost: false, outcome: attempt.await } }));
     }
 
     /// An attempt is over: the supervisor looks again.

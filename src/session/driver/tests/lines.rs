@@ -201,7 +201,9 @@ async fn c35_a_killed_supervisor_ends_what_it_ran_and_what_it_never_heard_runs_u
         match world.fake.heard().await {
             Heard::Control(id, ToSupervisor::Start(_)) => start = Some(id),
             Heard::Control(id, ToSupervisor::Resolve(_)) => resolve = Some(id),
-            Heard::Control(0, ToSupervisor::EndLost { .. }) => world.fake.say(0, &FromSupervisor::LostEnded { survivors: Vec::new() }),
+            Heard::Control(0, ToSupervisor::EndLost { .. }) => {
+                world.fake.say(0, &FromSupervisor::LostEnded { survivors: Vec::new() })
+            }
             other => panic!("{other:?}"),
         }
     }

@@ -49,7 +49,11 @@ impl World {
         let timing = Timing::streaming(u32::try_from(silence.as_millis()).unwrap());
         Self::with_settings(
             Fake::new(),
-            SessionSettings { supervisor: Settings { timing, ..Settings::default() }, lost_after: PATIENCE, resumes: false },
+            SessionSettings {
+                supervisor: Settings { timing, ..Settings::default() },
+                lost_after: PATIENCE,
+                resumes: false,
+            },
         )
     }
 
