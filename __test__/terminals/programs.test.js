@@ -1,5 +1,6 @@
 /** Full-screen programs, pastes and terminals within terminals: what people really run in one. */
 import assert from 'node:assert/strict'
+import { test } from 'node:test'
 import { matrix, open, openShell, useWorld } from './world.js'
 
 const FULL_SCREEN = { TERM: 'xterm', LESS: '', VIMINIT: '', LESSHISTFILE: '-' }
@@ -108,6 +109,18 @@ withProgram('tmux', 'C51 C57 tmux opens, draws in the size of its terminal and c
   await screen.type('exit\r')
   assert.deepEqual(await screen.done(), { exitCode: 0, signal: null })
   assert.match((await screen.bytes()).toString(), /exited/)
+})
+
+test('C52 tmux, whose server reads the terminal in another session, waits', { timeout: 60_000, todo: 'only the group in front is looked at' }, async t => {
+  if (!there.has('tmux')) return t.skip('no tmux in the sandbox')
+  const screen = await open(world, ['tmux', '-L', `relay-${process.pid}`, '-f', '/dev/null', 'new-session', 'exec sh -i'], { env: { TERM: 'xterm', PS1: '$ ', LANG: 'C.UTF-8' } })
+  await screen.shows('$ ')
+  try {
+    assert.equal((await screen.front()).inputWaiting, true)
+  } finally {
+    await screen.type('exit\r')
+    await screen.done()
+  }
 })
 
 matrix('C51 a program that asks the terminal a question gets the answer that the harness types', async () => {
