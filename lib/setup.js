@@ -2,6 +2,7 @@
  * Something that is being set up and can be called off until it is there.
  * @module dsh-subprocess-native/lib/setup
  */
+import { onAbort } from './abort.js'
 
 /** One setup. `abort` calls it off, `ended` resolves when it is over either way. */
 export class Setup {
@@ -11,12 +12,10 @@ export class Setup {
    */
   constructor(all, signal) {
     this.all = all
-    this.signal = signal
     this.ended = new Promise(resolve => { this.resolveEnded = resolve })
     this.called = new Promise((_, reject) => { this.abort = reject })
     this.called.catch(() => {})
-    this.onAbort = () => this.abort(signal.reason)
-    signal?.addEventListener('abort', this.onAbort, { once: true })
+    this.stopListening = onAbort(signal, () => this.abort(signal.reason))
     all.add(this)
   }
 
@@ -32,7 +31,7 @@ export class Setup {
 
   /** It is over. */
   end() {
-    this.signal?.removeEventListener('abort', this.onAbort)
+    this.stopListening()
     this.all.delete(this)
     this.resolveEnded()
   }
