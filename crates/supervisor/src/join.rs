@@ -28,6 +28,8 @@ pub fn run(directory: &Path) -> io::Result<()> {
         .map_err(|error| io::Error::new(error.kind(), format!("cannot enter {}: {error}", directory.display())))?;
     // 2. What programs are to inherit, as the daemon gave it.
     let environment = environment()?;
+    // Programs are its descendants: none may read here what was withheld from it.
+    process::limits::become_undumpable()?;
     for _ in 0..ATTEMPTS {
         // 3. Connect to the resident; without one, become its parent.
         let door = connect_or_start()?;
