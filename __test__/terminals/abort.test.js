@@ -82,12 +82,18 @@ matrix('C55 after publication the signal has no effect, whatever becomes of it',
   await screen.close()
 })
 
-matrix('C55 one signal for many openings takes them all back', async () => {
+matrix('C55 one signal for many openings takes them all back, without a warning of Node', async t => {
+  const warnings = []
+  const onWarning = warning => warnings.push(warning.message)
+  process.on('warning', onWarning)
+  t.after(() => process.off('warning', onWarning))
   const sleeper = mark()
   const controller = new AbortController()
   const terminals = Array.from({ length: 20 }, () => opening(world, ['sleep', sleeper], controller.signal))
   controller.abort('all')
   for (const terminal of terminals) assert.equal(await rejection(terminal, 'an opening'), 'all')
+  assert.deepEqual(warnings, [])
+  assert.equal(getEventListeners(controller.signal, 'abort').length, 0)
   assert.equal(await world.sleepers(sleeper), 0)
   await untilTerminals(world, 0)
 })

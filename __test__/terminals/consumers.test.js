@@ -1,7 +1,7 @@
 /** The original terminal consumers on our terminals: the registry with its bash backend, and the persistent bash tool. */
 import assert from 'node:assert/strict'
 import { useConsumers } from './consumers.js'
-import { matrix } from './world.js'
+import { PATIENCE_MS, matrix, within } from './world.js'
 
 const harness = useConsumers()
 
@@ -49,16 +49,16 @@ matrix('C51 a password that is typed is not shown', async () => {
 matrix('C53 a running command is interrupted by its cancellation and by a signal', async () => {
   const shell = await harness.open()
   const controller = new AbortController()
-  const sending = shell.start('echo begun; sleep 600', { signal: controller.signal })
+  const sending = shell.start('sh -c "echo begun; exec sleep 600"', { signal: controller.signal })
   await shell.shows(/\nbegun\n/)
   controller.abort()
-  await sending.done
+  assert.equal((await within(sending.done, PATIENCE_MS, 'the interrupted command')).waitReason, 'stdin_read')
   await shell.send('')
   const second = shell.start('sh -c "echo again; exec sleep 600"')
   await shell.shows(/\nagain\n/)
   const { delivered, targetPgid } = await shell.signal('SIGTERM')
   assert.ok(delivered && targetPgid !== shell.opened.pid)
-  assert.equal((await second.done).waitReason, 'stdin_read')
+  assert.equal((await within(second.done, PATIENCE_MS, 'the signalled command')).waitReason, 'stdin_read')
   assert.match((await shell.send('echo code:$?')).viewport, /code:143/)
   await shell.close()
 })

@@ -146,9 +146,10 @@ export function refusal(world, argv, spec = {}) {
   return rejection(opening, `a terminal for ${argv[0]}`)
 }
 
-/** How many terminals there are in the sandbox: entries of its `/dev/pts` that are numbers. */
+/** How many terminals the supervisor of `world` has open: `/dev/pts` would show those of other sandboxes where it is shared. */
 export async function countTerminals(world) {
-  return Number(await world.witness('ls /dev/pts | grep -c "^[0-9]" || true', { user: 'root' }))
+  const script = 'for p in $(pgrep -f "supervisor.* join .*"); do ls -l /proc/$p/fd; done 2>/dev/null | grep -c "/dev/ptmx\\|/dev/pts/ptmx" || true'
+  return Number(await world.witness(script, { user: 'root' }))
 }
 
 /** Waits until there are exactly `count` terminals in the sandbox: an end is told a moment before its descriptors go. */
