@@ -52,7 +52,7 @@ test('C51 what is typed arrives as UTF-8; after the exit nothing can be typed', 
   await assert.rejects(terminal.signalForeground('SIGINT'), /cannot resolve foreground process group/)
 })
 
-test('C52 C53 D7 the foreground group is seen, seen waiting, and can be interrupted', async () => {
+test('C52 C53 the foreground group is seen, seen waiting, and can be interrupted (trap D7)', async () => {
   const terminal = await open(['bash', '--norc', '--noprofile', '-i'])
   const seen = watch(terminal)
   await until(async () => (await terminal.inspectForeground())?.inputWaiting, PATIENCE_MS, 'a waiting shell')
