@@ -36,7 +36,7 @@ matrix('C57 a shell sees a new size, as does the program that it started before'
   await screen.shows('\r\nup')
   screen.terminal.resize(31, 97)
   await screen.shows('31 97')
-  await screen.terminal.signalForeground('SIGINT')
+  await screen.terminal.signalForeground('SIGTERM')
   await screen.waits(group => group === screen.pid)
   await screen.ask('stty size', '\r\n31 97\r\n')
   await screen.close()
@@ -72,7 +72,8 @@ matrix('C51 C57 whatever is asked of a terminal that ends and has ended rejects 
   }, PATIENCE_MS, 'a second after the end', 0)
   process.off('uncaughtExceptionMonitor', onUncaught)
   assert.deepEqual(uncaught, [])
-  assert.deepEqual(await screen.done(), { exitCode: 0, signal: null })
+  // On a busy machine an interrupt may come first.
+  assert.match(JSON.stringify(await screen.done()), /^{"exitCode":(0,"signal":null|null,"signal":"SIGINT")}$/)
   for (const text of texts) assert.match(text, /terminal process has exited|cannot resolve foreground process group/)
   assert.equal(await screen.front(), undefined)
   await screen.close()
