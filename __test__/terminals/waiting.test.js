@@ -78,6 +78,21 @@ matrix('C52 where nobody is in front the answer is undefined', { skip: PROVIDER 
   assert.equal(await screen.front(), undefined)
 })
 
+test('C52 what a program wrote before it waits has come when it is seen waiting', { timeout: PATIENCE_MS, todo: 'an answer may overtake output that the supervisor has not read yet' }, async () => {
+  const screen = await open(world, ['sh', '-c', 'stty -echo; while read line; do sleep .01; echo "got $line"; done'])
+  let late = 0
+  for (let round = 0; round < 60; round++) {
+    await screen.waits()
+    await screen.type(`${round}\n`)
+    await screen.frontIs(front => !front.inputWaiting, 'work')
+    await screen.waits()
+    if (!screen.text.includes(`got ${round}\r\n`)) late++
+    await screen.shows(`got ${round}\r\n`)
+  }
+  await screen.close()
+  assert.equal(late, 0)
+})
+
 // https://github.com/xiaobright/dsh-anchored-standard/issues/75
 matrix('C52 an unfinished heredoc shows its prompt, bash is seen waiting, and the interrupt key ends it (trap B7)', async () => {
   const screen = await openShell(world, { env: { PS2: 'more> ' } })
