@@ -1,10 +1,10 @@
 //! The Node addon.
 
+mod binding;
 pub mod delivery;
 pub mod envd;
-pub mod owner;
-mod binding;
 #[cfg(target_os = "linux")]
 pub mod local;
+pub mod owner;
 pub mod remote;
 pub mod session;

@@ -5,7 +5,8 @@ use crate::envd::{Envd, Event, Start, Upload};
 use super::{deliver::Delivery, error::DeliveryError};
 
 /// Runs the copy of an upload (the daemon may hold the upload itself open for writing) and removes both.
-const RUN_ONCE: &str = r#"umask 077; cp "$1" "$1.x" && chmod 700 "$1.x" && "$1.x" kill "$2" "$3"; s=$?; rm -f "$1" "$1.x"; exit $s"#;
+const RUN_ONCE: &str =
+    r#"umask 077; cp "$1" "$1.x" && chmod 700 "$1.x" && "$1.x" kill "$2" "$3"; s=$?; rm -f "$1" "$1.x"; exit $s"#;
 
 impl Delivery {
     /// Sends SIGKILL to a process of any user, if it is the one that started at `start_time` (clock ticks since boot).
@@ -25,7 +26,8 @@ impl Delivery {
         let binary = self.known_binary()?;
         let random = getrandom::u64().map_err(|error| DeliveryError::Package(error.to_string()))?;
         let path = format!("/root/{}-{random:016x}", binary.file_name());
-        let upload = if root.takes_gzip() { Upload::Gzip(binary.gzip.clone()) } else { Upload::Form(binary.unpacked()?) };
+        let upload =
+            if root.takes_gzip() { Upload::Gzip(binary.gzip.clone()) } else { Upload::Form(binary.unpacked()?) };
         root.upload(&path, upload).await?;
         let args = ["-c", RUN_ONCE, "sh", &path, &pid, &start_time].map(String::from).to_vec();
         run(&root, Start { cmd: "/bin/sh".into(), args, cwd: Some("/".into()), ..Start::default() }).await
