@@ -56,7 +56,7 @@ pub struct Flight {
 }
 
 /// Spare buffers are kept from this size on, and so many.
-const SPARE: (usize, usize) = (128 * 1024, 4);
+const SPARE: (usize, usize) = (128 * 1024, 16);
 
 /// An acknowledgement of what was never sent on this attachment, or an offset within a frame's past.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
