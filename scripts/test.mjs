@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * `npm test`: installs what is missing, builds, runs every Rust and Node test.
+ * `npm test`: installs what is missing, holds the table of tests to the contract, builds, runs every Rust and Node test.
  *
  *   node scripts/test.mjs [--rust] [--node] [--no-build] [FILE ...]     both by default; FILEs are Node test files
  */
@@ -20,8 +20,9 @@ const rust = values.rust ?? (!values.node && positionals.length === 0)
 const node = values.node ?? (!values.rust || positionals.length > 0)
 
 install()
+step('node', ['scripts/tests-table.mjs', '--check'])
 if (!values['no-build']) step('node', ['scripts/build.mjs'])
-if (rust) step('cargo', ['test', '--workspace', '--quiet'])
+if (rust) step('cargo', ['test', '--workspace', '--quiet'], { DSH_LINK_SCHEDULES: '10000' })
 if (node) {
   const files = positionals.length > 0 ? positionals : testFiles()
   // Each file has a sandbox service of its own; more of them at once than cores only makes deadlines pass.
@@ -35,10 +36,10 @@ function testFiles() {
     .map(name => join('__test__', name))
 }
 
-function step(command, args) {
+function step(command, args, env = {}) {
   const started = performance.now()
   process.stderr.write(`test: ${command} ${args.slice(0, 4).join(' ')}${args.length > 4 ? ' …' : ''}\n`)
-  const { status, error, signal } = spawnSync(command, args, { cwd: root, stdio: 'inherit' })
+  const { status, error, signal } = spawnSync(command, args, { cwd: root, stdio: 'inherit', env: { ...env, ...process.env } })
   if (error !== undefined || status !== 0) {
     process.stderr.write(`test: ${command} failed: ${error?.message ?? signal ?? `status ${status}`}\n`)
     process.exit(status || 1)
