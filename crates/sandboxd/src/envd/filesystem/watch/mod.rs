@@ -49,6 +49,17 @@ struct Queue {
     failure: Option<Error>,
 }
 
+impl Queue {
+    /// The kernel merges an event that repeats the last one in its queue. Whether it could, depends on when we read:
+    /// what waits here is merged the same way, so that a truncation and a write are one event however they fell.
+    fn add(&mut self, event: FilesystemEvent) {
+        match self.events.last_mut() {
+            Some(last) if last.name == event.name && last.r#type == event.r#type => *last = event,
+            _ => self.events.push(event),
+        }
+    }
+}
+
 impl Watch {
     /// Arms a watch: what happens from now on is seen.
     ///
@@ -90,8 +101,9 @@ impl Watch {
                 Ok(changes) if changes.is_empty() => break,
                 Ok(changes) => {
                     let mut entries = Entries::default();
-                    let events = changes.iter().flat_map(|change| self.events(change, &mut entries));
-                    queue.events.extend(events);
+                    for event in changes.iter().flat_map(|change| self.events(change, &mut entries)) {
+                        queue.add(event);
+                    }
                 }
                 Err(error) => {
                     queue.failure.get_or_insert(Error::internal(format!("watcher error: {error}")));
