@@ -136,6 +136,8 @@ fn c60_shutdown_ends_everything_that_runs_and_refuses_what_comes() {
     let stubborn = "trap '' TERM; sleep 6005; sleep 6005";
     let id = host.run_with(&["bash", "-c", stubborn], |start| start.grace_ms = 300);
     host.started(id);
+    // Its sleep runs once the trap is set.
+    host.until("the trap", |_| !processes_with("sleep 6005").is_empty());
     host.send(0, &ToSupervisor::Shutdown);
     let late = host.run(&["true"]);
     host.until("the supervisor's end", |host| host.line.is_none());
