@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { test } from 'node:test'
 import { until, within } from '../support/deadline.js'
-import { PATIENCE_MS, World, bytesOf, isAlive, useWorld } from './support.js'
+import { PATIENCE_MS, World, isAlive, useWorld } from './support.js'
 
 const world = useWorld()
 const numbers = text => text.split(/\s+/).map(Number)
@@ -58,11 +59,14 @@ test('C30 descendants that ignore SIGTERM and outlived their leader are killed',
 
 test('C30 last words of a SIGTERM handler arrive on a raw pipe', async () => {
   const handle = world.spawn(['bash', '-c', 'trap "echo bye; exit 9" TERM; echo ready; while :; do sleep .05; done'], { stdout: 'pipe' })
-  const text = bytesOf(handle.stdout)
-  await new Promise(resolve => handle.stdout.once('readable', resolve))
+  let text = ''
+  handle.stdout.on('data', chunk => { text += chunk })
+  const ended = once(handle.stdout, 'end')
+  await until(() => text === 'ready\n', PATIENCE_MS, 'the first words')
   handle.terminate()
   assert.deepEqual(await within(handle.done, PATIENCE_MS, 'the outcome'), { exitCode: 9, signal: null })
-  assert.equal((await text).toString(), 'ready\nbye\n')
+  await within(ended, PATIENCE_MS, 'the end of the output')
+  assert.equal(text, 'ready\nbye\n')
 })
 
 test('C30 the signal of the spec terminates, and an aborted one refuses', async () => {

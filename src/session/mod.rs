@@ -141,7 +141,8 @@ impl Session {
     pub fn shut_down(&self, request: &Arc<Request>) {
         if self.ops.send(Op::Shutdown(Arc::clone(request))).is_err() {
             request.answer(match self.over() {
-                Some(Over::Failed(failure)) => Err(failure),
+                // What never ran there has not to be removed; its commands have told why.
+                Some(Over::Failed(failure)) if !matches!(failure, Failure::Delivery(_)) => Err(failure),
                 _ => Ok(Answer::Done),
             });
         }
