@@ -27,11 +27,12 @@ test('C13 of the traps: a handler of SIGTERM decides the exit code', async () =>
 
 test('C30 the last words of a handler arrive on a raw pipe', async () => {
   const handle = world.spawn(['bash', '-c', 'trap "echo bye; exit 0" TERM; echo ready; while :; do sleep .1; done'], { stdout: 'pipe' })
-  const text = bytesOf(handle.stdout)
-  await new Promise(resolve => handle.stdout.once('readable', resolve))
+  let text = ''
+  handle.stdout.on('data', chunk => { text += chunk })
+  await until(() => text === 'ready\n', PATIENCE_MS, 'the first words')
   handle.terminate()
   await within(handle.done, PATIENCE_MS, 'the outcome')
-  assert.equal((await text).toString(), 'ready\nbye\n')
+  await until(() => text === 'ready\nbye\n', PATIENCE_MS, 'the last words')
 })
 
 test('C30 G1 every group of the session is ended', async () => {
