@@ -8,3 +8,4 @@ pub mod local;
 pub mod owner;
 pub mod remote;
 pub mod session;
+mod text;

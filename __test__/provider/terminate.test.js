@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until, within } from '../support/deadline.js'
-import { PATIENCE_MS, bytesOf, useWorld } from './support.js'
+import { PATIENCE_MS, useWorld } from './support.js'
 
 const world = useWorld()
 const isAlive = async pid => (await world.sh(`kill -0 ${pid} 2>/dev/null && echo alive`)).stdout === 'alive\n'

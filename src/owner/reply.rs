@@ -3,16 +3,16 @@
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::error::OwnerError;
-use crate::envd::{Reply, Secret};
+use crate::{
+    envd::{Reply, Secret},
+    text::shorten,
+};
 
 /// `error_code`s that mean: no node took the sandbox.
 const PLACEMENT: [&str; 4] =
     [NO_CAPACITY, "sandbox_placement_timeout", "sandbox_no_compatible_node", "sandbox_create_failed"];
 /// The placement failure of which the control plane says that nothing was started anywhere.
 pub(super) const NO_CAPACITY: &str = "sandbox_capacity_unavailable";
-
-/// Servers' texts are for people: more than this is cut.
-const MAX_TEXT: usize = 1000;
 
 /// A sandbox as `create` and `connect` describe it.
 #[derive(Clone, Debug)]
@@ -96,15 +96,6 @@ pub(super) fn error(reply: &Reply, redact: impl Fn(String) -> String) -> OwnerEr
 
 fn refusal(reply: &Reply) -> Refusal {
     serde_json::from_slice(&reply.body).unwrap_or_default()
-}
-
-fn shorten(mut text: String) -> String {
-    if text.len() > MAX_TEXT {
-        let end = (0..=MAX_TEXT).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-        text.truncate(end);
-        text.push('…');
-    }
-    text
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use tonic::{Code, Status};
 
-use crate::envd::error::Cause;
+use crate::{envd::error::Cause, text::shorten};
 
 /// The wire names of the codes.
 const NAMES: [(&str, Code); 16] = [
@@ -24,9 +24,6 @@ const NAMES: [(&str, Code); 16] = [
     ("data_loss", Code::DataLoss),
     ("unauthenticated", Code::Unauthenticated),
 ];
-
-/// Peers' texts are for people: more than this is cut.
-const MAX_TEXT: usize = 1000;
 
 /// The wire name of `code`.
 pub(crate) fn code_name(code: Code) -> &'static str {
@@ -86,15 +83,6 @@ fn named(name: &str) -> Option<Code> {
     NAMES.iter().find(|(known, _)| *known == name).map(|(_, code)| *code)
 }
 
-fn shorten(mut text: String) -> String {
-    if text.len() > MAX_TEXT {
-        let end = (0..=MAX_TEXT).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-        text.truncate(end);
-        text.push('…');
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
@@ -150,7 +138,7 @@ mod tests {
     #[test]
     fn a_long_text_is_cut_between_characters() {
         let Error::Remote { message, .. } = http(500, &"€".repeat(4000)) else { panic!("another kind") };
-        assert!(message.len() < MAX_TEXT + 4 && message.ends_with('…'));
+        assert!(message.len() < crate::text::MAX_TEXT + 4 && message.ends_with('…'));
     }
 
     #[test]
