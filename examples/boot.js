@@ -18,29 +18,34 @@ const ACTIVE = 2
 /**
  * Bare plugin names resolve from this package, so that `dsh-subprocess-native` is this checkout (a package
  * may import itself by name) and the peers are its development dependencies.
+ * @param {string} [base] URL that relative names are resolved against, where that isn't the composition's own
  */
-class HostResolvedInclude extends Include {
-  import(name, getOuterStack) {
-    return name.startsWith('.') ? super.import(name, getOuterStack) : import(name)
-  }
+function hostResolved(base) {
+  return class HostResolvedInclude extends Include {
+    import(name, getOuterStack) {
+      if (!name.startsWith('.')) return import(name)
+      return base === undefined ? super.import(name, getOuterStack) : import(new URL(name, base).href)
+    }
 
-  /** A run changes rows (patches, disposal); the file that others read stays as it was written. */
-  async writeFile() {}
+    /** A run changes rows (patches, disposal); the file that others read stays as it was written. */
+    async writeFile() {}
+  }
 }
 
 /**
  * Boots the composition in `file` and waits until every entry is active.
  * @param {string} file path of a YAML or JSON entry list
  * @param {object[]} [patches] loader patches over it, e.g. `[{ id: 'e2b', config: { cwd } }]`
+ * @param {{ base?: string }} [options] `base`: URL that relative names are resolved against; default: the file's own
  * @returns {Promise<Context>} the root context; `dispose(ctx)` ends it
  * @throws when an entry cannot be loaded, fails or waits for a service; the partial tree is disposed first
  */
-export async function boot(file, patches = []) {
+export async function boot(file, patches = [], { base } = {}) {
   const ctx = new Context()
   try {
     ctx.baseUrl = new URL('.', pathToFileURL(resolve(file))).href
     await ctx.plugin(Loader)
-    ctx.loader.builtins.include = HostResolvedInclude
+    ctx.loader.builtins.include = hostResolved(base)
     await ctx.loader.create({
       id: 'include',
       name: 'cordis:include',
