@@ -4,11 +4,12 @@
  */
 import { languageServer } from './language-server.js'
 import { shell } from './shell.js'
+import { subAgents } from './sub-agents.js'
 import { terminals } from './terminals.js'
 import { STEP_MS, within, World } from './world.js'
 
 /** In the order of the table. */
-export const SCENARIOS = [shell, terminals, languageServer]
+export const SCENARIOS = [shell, terminals, languageServer, subAgents]
 
 /**
  * @typedef {object} Result

@@ -3,7 +3,7 @@
  * @module examples/compositions/world
  */
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -51,7 +51,7 @@ export class World {
     const { file, hostCwd = false, patches = () => [] } = this.scenario
     this.folder = await mkdtemp(join(tmpdir(), 'composition-'))
     // Some of the harness' packages look at the agent's directory on the host before they start anything in it.
-    this.cwd = hostCwd ? await mkdtemp(join(tmpdir(), 'workspace-')) : `/home/user/work-${randomBytes(4).toString('hex')}`
+    this.cwd = hostCwd ? await sharedName() : `/home/user/work-${randomBytes(4).toString('hex')}`
     const source = new URL(file, import.meta.url)
     this.file = join(this.folder, file)
     const text = under(await readFile(source, 'utf8'), this.pair).replaceAll('/home/user/workspace', this.cwd)
@@ -111,4 +111,11 @@ export class World {
       for (const folder of [this.folder, this.scenario.hostCwd && this.cwd].filter(Boolean)) await rm(folder, { recursive: true, force: true })
     }
   }
+}
+
+/** A directory of the host whose name is free in a sandbox; writable for a sandbox that has the host's files. */
+async function sharedName() {
+  const path = await mkdtemp(join(tmpdir(), 'workspace-'))
+  await chmod(path, 0o777)
+  return path
 }
