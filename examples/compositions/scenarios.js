@@ -3,13 +3,15 @@
  * @module examples/compositions/scenarios
  */
 import { languageServer } from './language-server.js'
+import { reload } from './reload.js'
 import { shell } from './shell.js'
+import { smoke } from './smoke.js'
 import { subAgents } from './sub-agents.js'
 import { terminals } from './terminals.js'
 import { STEP_MS, within, World } from './world.js'
 
 /** In the order of the table. */
-export const SCENARIOS = [shell, terminals, languageServer, subAgents]
+export const SCENARIOS = [shell, terminals, languageServer, subAgents, smoke, reload]
 
 /**
  * @typedef {object} Result
@@ -19,7 +21,8 @@ export const SCENARIOS = [shell, terminals, languageServer, subAgents]
  */
 
 /**
- * Tries a composition under a pair: load, every step, disposal. A step that fails stops no other, a load does.
+ * Tries a composition under a pair: load, every step, disposal. A step that fails stops no other, a load does. A scenario that
+ * loads its composition itself (`loads: false`) gives the times as the result of a step.
  * @param {object} scenario
  * @param {import('./pairs.js').Pair} pair
  * @param {(step: string, action: () => Promise<void>) => Promise<void>} attempt runs one step; what it throws ends the run
@@ -28,10 +31,12 @@ export const SCENARIOS = [shell, terminals, languageServer, subAgents]
 export async function tryOut(scenario, pair, attempt) {
   const world = new World(scenario, pair)
   let times
+  let loaded = scenario.loads === false
   try {
-    await attempt('it loads, and a first command runs', async () => { times = await world.load() })
-    if (times !== undefined) {
-      for (const [step, action] of Object.entries(scenario.steps)) await attempt(step, () => within(action(world), STEP_MS, step))
+    await world.prepare()
+    if (!loaded) await attempt('it loads, and a first command runs', async () => { times = await world.load(); loaded = true })
+    for (const [step, action] of loaded ? Object.entries(scenario.steps) : []) {
+      await attempt(step, async () => { times = await within(action(world), STEP_MS, step) ?? times })
     }
   } finally {
     await attempt('it is disposed', () => world.dispose())

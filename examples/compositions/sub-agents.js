@@ -8,9 +8,12 @@ import { STEP_MS, until, within } from './world.js'
 /** Backends by name: the stand-in's executable, and what its answer begins with. */
 const AGENTS = { acp: ['acp', ''], codex: ['codex', 'decline:'], 'claude-code': ['claude', ''] }
 
-async function start(world, name, task, signal = new AbortController().signal) {
-  const request = { prompt: [{ type: 'text', text: task }], parent: await world.agent(), signal }
-  return within(world.ctx.subagents.start(name, request), STEP_MS, `the start of ${name}`)
+async function start(world, name, task, signal) {
+  return within(begin(world, await world.agent(), name, task, signal), STEP_MS, `the start of ${name}`)
+}
+
+function begin(world, parent, name, task, signal = new AbortController().signal) {
+  return world.ctx.subagents.start(name, { prompt: [{ type: 'text', text: task }], parent, signal })
 }
 
 /** How many processes have a command line that begins so. */
@@ -36,6 +39,16 @@ function stepsOf(name, executable, prefix) {
       await within(run.dispose(), STEP_MS, 'its end')
       assert.equal(stopReason, 'aborted')
       assert.equal(await count(world, `(sleep 613.5|([^ ]*/)?node ${world.cwd}/bin/)`), '0\n')
+    },
+
+    async [`${name} that is called off while it starts leaves nothing`](world) {
+      const caller = new AbortController()
+      const parent = await world.agent()
+      // It has been spawned when this returns, but for the one that looks for its executable first.
+      const starting = begin(world, parent, name, 'sleep 614.5', caller.signal)
+      caller.abort()
+      await assert.rejects(within(starting, 20_000, 'the end of its start'), /abort/)
+      assert.equal(await count(world, `(sleep 614.5|([^ ]*/)?node ${world.cwd}/bin/)`), '0\n')
     },
 
     async [`${name} that is not there is an error at its start`](world) {

@@ -46,9 +46,9 @@ export class World {
     this.ctx = undefined
   }
 
-  /** Loads the composition; gives its times in ms from the load on. */
-  async load() {
-    const { file, hostCwd = false, patches = () => [] } = this.scenario
+  /** Writes the composition's file. */
+  async prepare() {
+    const { file, hostCwd = false } = this.scenario
     this.folder = await mkdtemp(join(tmpdir(), 'composition-'))
     // Some of the harness' packages look at the agent's directory on the host before they start anything in it.
     this.cwd = hostCwd ? await sharedName() : `/home/user/work-${randomBytes(4).toString('hex')}`
@@ -56,8 +56,18 @@ export class World {
     this.file = join(this.folder, file)
     const text = under(await readFile(source, 'utf8'), this.pair).replaceAll('/home/user/workspace', this.cwd)
     await writeFile(this.file, text)
+    this.base = source.href
+    /** What kept the process before anything was loaded. */
+    this.resources = {}
+    for (const kind of process.getActiveResourcesInfo()) this.resources[kind] = (this.resources[kind] ?? 0) + 1
+  }
+
+  /** Loads the composition; gives its times in ms from the load on. */
+  async load() {
     const start = performance.now()
-    this.ctx = await within(boot(this.file, patches(this), { base: source.href }), STEP_MS, 'the load')
+    this.ctx = await within(boot(this.file, [], { base: this.base }), STEP_MS, 'the load')
+    this.errors = []
+    this.ctx.logger.error = error => { this.errors.push(error) }
     await within(this.ctx.e2b.getSandbox(), STEP_MS, 'the sandbox')
     const readyMs = performance.now() - start
     const first = this.spawn(['true'])
@@ -102,12 +112,14 @@ export class World {
     await sandbox.commands.run(`chmod ${mode} '${path}'`)
   }
 
-  /** Tears the composition down, whatever happened before. */
+  /** Tears the composition down, whatever happened before; what its plugins failed with in the background is thrown. */
   async dispose() {
+    const { ctx, errors } = this
+    this.ctx = undefined
     try {
-      if (this.ctx !== undefined) await within(dispose(this.ctx), STEP_MS, 'the disposal')
+      if (ctx !== undefined) await within(dispose(ctx), STEP_MS, 'the disposal')
+      if (errors?.length > 0) throw new AggregateError(errors, errors.map(String).join('; '))
     } finally {
-      this.ctx = undefined
       for (const folder of [this.folder, this.scenario.hostCwd && this.cwd].filter(Boolean)) await rm(folder, { recursive: true, force: true })
     }
   }

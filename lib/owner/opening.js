@@ -82,6 +82,11 @@ export class Opening {
     return this.ask(this.native.kill())
   }
 
+  /** Nothing is asked any more: connections are let go. */
+  close() {
+    this.native?.close()
+  }
+
   async ask(request) {
     const { error } = await answered(request)
     if (error !== null) throw this.error(error)

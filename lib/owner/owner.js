@@ -92,7 +92,11 @@ async function dispose(owner) {
   // A create that is under way is waited for: given up, it would leave a sandbox behind.
   await opening.ready.catch(() => {})
   await holds.released()
-  if (opening.owns && !opening.wasKilled && opening.exists) await opening.kill()
+  try {
+    if (opening.owns && !opening.wasKilled && opening.exists) await opening.kill()
+  } finally {
+    opening.close()
+  }
 }
 
 export default E2BRuntime

@@ -1,6 +1,9 @@
 //! What JavaScript sees of an owner. Defaults, validation and the vendor SDK's object are the shim's (`lib/owner/`).
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use napi::{Error, Result};
 use napi_derive::napi;
@@ -142,7 +145,8 @@ impl NativeOwnerRequest {
 /// One sandbox' owner.
 #[napi]
 pub struct NativeOwner {
-    opening: Arc<Opening>,
+    /// None once it was let go.
+    opening: Mutex<Option<Arc<Opening>>>,
     wakes: Arc<Wakes>,
     created: Arc<Slot<Answer>>,
     ready: Arc<Slot<Answer>>,
@@ -158,7 +162,7 @@ impl NativeOwner {
         let runtime = runtime::handle()?;
         let (created, ready) = (Slot::new(&wakes), Slot::new(&wakes));
         runtime.spawn(open(Arc::clone(&opening), Arc::clone(&created), Arc::clone(&ready)));
-        Ok(Self { opening, wakes, created, ready })
+        Ok(Self { opening: Mutex::new(Some(opening)), wakes, created, ready })
     }
 
     /// Answered when the sandbox exists, or can't be created.
@@ -176,7 +180,16 @@ impl NativeOwner {
     /// No further attempt at anything is made from now on.
     #[napi(catch_unwind)]
     pub fn stop(&self) {
-        self.opening.stop();
+        if let Some(opening) = self.opening() {
+            opening.stop();
+        }
+    }
+
+    /// Lets connections go as soon as nothing is under way: nothing is asked any more. Without it they stay until this object is
+    /// collected.
+    #[napi(catch_unwind)]
+    pub fn close(&self) {
+        self.opening.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     /// Lets the sandbox live for its whole time from now.
@@ -193,13 +206,18 @@ impl NativeOwner {
 }
 
 impl NativeOwner {
+    fn opening(&self) -> Option<Arc<Opening>> {
+        self.opening.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn ask<F>(&self, question: impl FnOnce(Arc<Opening>) -> F) -> Result<NativeOwnerRequest>
     where
         F: Future<Output = std::result::Result<(), OwnerError>> + Send + 'static,
     {
         let runtime = runtime::handle()?;
+        let opening = self.opening().ok_or_else(|| Error::from_reason("the owner was closed"))?;
         let slot = Slot::new(&self.wakes);
-        let (answer, question) = (Arc::clone(&slot), question(Arc::clone(&self.opening)));
+        let (answer, question) = (Arc::clone(&slot), question(opening));
         runtime.spawn(async move { answer.answer(question.await.map_or_else(Answer::Failed, |()| Answer::Done)) });
         Ok(NativeOwnerRequest { slot })
     }
