@@ -76,3 +76,20 @@ export function answered(request, signal) {
     onAnswer()
   })
 }
+
+/**
+ * Waits for the announcement of an answer. The question must have been asked just now; what came before the answer is announced
+ * no later than it, which {@link answered} does not promise: it takes what is there.
+ * @param {object} request a NativeRequest
+ * @returns {Promise<object>} the answer, of which `error` may be set
+ */
+export function announced(request) {
+  return new Promise(resolve => {
+    listen(request.id, () => {
+      const answer = request.take()
+      if (answer === null) return
+      forget(request.id)
+      resolve(answer)
+    })
+  })
+}

@@ -3,7 +3,7 @@
  * @module dsh-subprocess-native/lib/terminal
  */
 import { toError } from './errors.js'
-import { OUTCOME, STDIN, STDOUT, TREE, answered, forget, listen, waker } from './native.js'
+import { OUTCOME, STDIN, STDOUT, TREE, announced, forget, listen, waker } from './native.js'
 import { Setup } from './setup.js'
 import { OutputStream } from './streams.js'
 import { variables } from './validate.js'
@@ -93,13 +93,13 @@ export class TerminalHandle {
   }
 
   /**
-   * Looks which group is in front.
+   * Looks which group is in front. What it had written by then has come when the answer comes.
    * @returns {Promise<{ processGroupId: number, inputWaiting: boolean } | undefined>}
    */
   async inspectForeground() {
     this.requireOpen()
     if (this.native.outcome() !== null) return undefined
-    const { error, foreground } = await this.operation(answered(this.native.inspectForeground()))
+    const { error, foreground } = await this.operation(announced(this.native.inspectForeground()))
     if (error?.code === 'ERR_TERMINAL_FOREGROUND') return undefined
     if (error !== null) throw toError(error)
     return foreground ?? undefined
@@ -116,7 +116,7 @@ export class TerminalHandle {
     const { pid } = this
     const nobody = () => new Error(`${this.provider}: cannot resolve foreground process group for terminal ${pid}`)
     if (this.native.outcome() !== null) throw nobody()
-    const { error, group } = await this.operation(answered(this.native.signalForeground(signal)))
+    const { error, group } = await this.operation(announced(this.native.signalForeground(signal)))
     if (error?.code === 'ERR_TERMINAL_FOREGROUND') throw nobody()
     if (error !== null) throw toError(error)
     return group

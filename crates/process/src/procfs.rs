@@ -26,6 +26,14 @@ pub struct Stat {
     pub start_time: u64,
 }
 
+impl Stat {
+    /// Device number of the controlling terminal as `st_rdev` gives it; 0 for none.
+    pub fn controlling(&self) -> u64 {
+        // The kernel's old encoding has the same bits for terminals.
+        u64::from(self.terminal.cast_unsigned())
+    }
+}
+
 /// Facts of process `pid`; `ENOENT` or `ESRCH` when there is none.
 pub fn stat(pid: Pid) -> io::Result<Stat> {
     read_stat(&PathBuf::from(format!("/proc/{}/stat", pid.as_raw_pid())))

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::environment::Environment;
+use crate::procfs;
 use crate::spawn::spawn;
 use crate::testing::{Fixture, image, wait_for};
 use crate::waiting::input_waiting;
@@ -180,4 +181,67 @@ fn c52_a_stopped_reader_does_not_wait() {
     rustix::process::kill_process(session.program.pid, rustix::process::Signal::STOP).unwrap();
     wait_for("the stop", || crate::procfs::stat(session.program.pid).unwrap().state == b'T');
     assert!(!session.is_waiting());
+}
+
+/// A program in front that runs `front` with one end of a unix socket, `s`, and a child outside of its session that runs `outside`.
+/// It says `up` when the child is about to do that.
+fn relay(front: &str, outside: &str) -> Session {
+    let script = format!(
+        "import os,select,socket,time\n\
+         s,t=socket.socketpair()\n\
+         def epoll(n):\n p=select.epoll(); p.register(n,select.EPOLLIN); p.poll()\n\
+         if os.fork()==0:\n os.setsid(); s.close(); os.write(1,b'up'); {outside}; os._exit(0)\n\
+         t.close(); {front}"
+    );
+    Session::start(&["/usr/bin/env", "python3", "-c", &script])
+}
+
+#[test]
+fn c52_a_client_whose_server_reads_the_terminal_waits() {
+    let fronts = [
+        "s.recv(1)",
+        "s.recvmsg(1)",
+        "os.read(s.fileno(),1)",
+        "select.select([s],[],[])",
+        "p=select.poll(); p.register(s,select.POLLIN); p.poll()",
+        "epoll(s)",
+    ];
+    for front in fronts {
+        relay(front, "epoll(0)").expect_waiting(front);
+    }
+    for outside in ["os.read(0,1)", "select.select([0],[],[])", "epoll(os.open(os.ttyname(0),os.O_RDWR|os.O_NOCTTY))"] {
+        relay("s.recv(1)", outside).expect_waiting(outside);
+    }
+}
+
+#[test]
+fn c52_who_sleeps_on_a_socket_does_not_wait_unless_somebody_outside_reads_the_terminal_for_it() {
+    let cases = [
+        // The peer has the terminal, and waits for something else.
+        ("s.recv(1)", "epoll(t)"),
+        ("s.recv(1)", "time.sleep(60)"),
+        ("s.recv(1)", "p=select.poll(); p.register(0,0); p.poll()"),
+        ("s.recv(1)", "a,b=os.openpty(); os.read(b,1)"),
+        // Somebody reads the terminal, and nobody in front waits for him.
+        ("time.sleep(60)", "epoll(0)"),
+        ("r,w=os.pipe(); os.read(r,1)", "epoll(0)"),
+        ("l=socket.create_server(('127.0.0.1',0)); c=socket.create_connection(l.getsockname()); c.recv(1)", "epoll(0)"),
+        // Who polls the terminal behind those in front gets nothing of it.
+        ("s.recv(1)", "epoll(t)\nelif os.fork()==0:\n os.setpgid(0,0); epoll(0)"),
+    ];
+    for (front, outside) in cases {
+        let session = relay(front, outside);
+        session.read_until("up");
+        let sleeps = |stat: &procfs::Stat| stat.state == b'S';
+        wait_for("the sleep of all", || {
+            let family = procfs::snapshot().unwrap().processes;
+            let family: Vec<_> = family.iter().filter(|stat| stat.parent == session.program.pid.as_raw_pid()).collect();
+            !family.is_empty()
+                && family.iter().all(|stat| sleeps(stat))
+                && sleeps(&procfs::stat(session.program.pid).unwrap())
+        });
+        for _ in 0..5 {
+            assert!(!session.is_waiting(), "{front} with {outside}");
+        }
+    }
 }

@@ -1,177 +1,53 @@
 //! Does a terminal's foreground group wait for input (C52)?
 //!
-//! The kernel says for every thread in which system call it sleeps and with which arguments. Where that is a read, poll,
-//! select or epoll wait, the descriptors it is about are looked up; a descriptor counts when it is the terminal itself or
-//! `/dev/tty` of a process that the terminal controls. Whatever cannot be proven is "no".
+//! The kernel says for every thread in which system call it sleeps and with which arguments ([`task`]). Where that is a read,
+//! poll, select or epoll wait, the descriptors it is about are looked up; a descriptor counts when it is the terminal itself or
+//! `/dev/tty` of a process that the terminal controls.
+//!
+//! A program may have given its terminal away over a unix socket and sleep on that: `tmux`, whose server reads the terminals of
+//! its clients, or an `ssh` that shares another's connection. So where somebody in front sleeps on such a socket, whoever of the
+//! same user sleeps on the terminal from outside counts for it.
+//!
+//! Whatever cannot be proven is "no".
 
-use std::io::IoSliceMut;
-use std::os::linux::fs::MetadataExt;
+mod task;
 
 use rustix::process::Pid;
 
 use crate::{procfs, session};
+use task::{Task, any_sleeps_on};
 
-/// Device number of `/dev/tty`: major 5, minor 0.
-const DEV_TTY: u64 = 5 << 8;
-/// Epoll descriptors in epoll descriptors: as deep as the kernel allows.
-const EPOLL_DEPTH: usize = 5;
-/// More descriptors than this in one poll are not looked at.
-const MOST_POLLED: usize = 4096;
-/// `POLLIN | POLLRDNORM`, the same bits for epoll.
-const READABLE: u32 = 0x41;
-
-/// Whether a thread of group `group` in the session of `leader` sleeps until there is input on terminal `device`.
+/// Whether a thread of group `group` in the session of `leader` sleeps until there is input on terminal `device`, or another
+/// process does so for it.
+///
+/// Costs a pass over `/proc`, and a second one only while the group sleeps on a unix socket.
 pub fn input_waiting(leader: Pid, group: Pid, device: u64) -> bool {
     let Ok(members) = session::members(leader) else { return false };
-    members
+    let in_front: Vec<i32> = members
         .iter()
-        .filter(|member| member.stat.group == group.as_raw_pid())
-        .any(|member| process_waits(member.stat.pid, device))
+        .map(|member| &member.stat)
+        .filter(|stat| stat.group == group.as_raw_pid())
+        .map(|s| s.pid)
+        .collect();
+    let on_terminal = |task: &Task, number| task.is_terminal(number, device);
+    if in_front.iter().any(|&pid| any_sleeps_on(pid, on_terminal)) {
+        return true;
+    }
+    let clients = in_front.iter().filter(|&&pid| any_sleeps_on(pid, Task::is_unix_socket));
+    let users: Vec<u32> = clients.filter_map(|&pid| user(pid)).collect();
+    !users.is_empty() && is_read_from_outside(device, &users)
 }
 
-fn process_waits(pid: i32, device: u64) -> bool {
-    let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return false };
-    tasks.flatten().any(|task| {
-        let task = Task { pid, path: task.path().to_string_lossy().into_owned(), device };
-        task.waits()
+/// Whether a process of one of `users` that terminal `device` does not control sleeps until there is input on it. Whoever it
+/// controls without being in front is stopped as soon as there is some.
+fn is_read_from_outside(device: u64, users: &[u32]) -> bool {
+    let Ok(snapshot) = procfs::snapshot() else { return false };
+    snapshot.processes.iter().filter(|stat| stat.controlling() != device).any(|stat| {
+        any_sleeps_on(stat.pid, |task, number| task.is_terminal(number, device))
+            && user(stat.pid).is_some_and(|user| users.contains(&user))
     })
 }
 
-/// The calls of this architecture that can wait for input.
-enum Call {
-    Read,
-    Poll,
-    Select,
-    Epoll,
-}
-
-impl Call {
-    fn from_number(number: i64) -> Option<Self> {
-        #[cfg(target_arch = "x86_64")]
-        match number {
-            libc::SYS_poll => return Some(Self::Poll),
-            libc::SYS_select => return Some(Self::Select),
-            libc::SYS_epoll_wait => return Some(Self::Epoll),
-            _ => {}
-        }
-        match number {
-            libc::SYS_read | libc::SYS_readv => Some(Self::Read),
-            libc::SYS_ppoll => Some(Self::Poll),
-            libc::SYS_pselect6 => Some(Self::Select),
-            libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => Some(Self::Epoll),
-            _ => None,
-        }
-    }
-}
-
-struct Task {
-    pid: i32,
-    /// `/proc/PID/task/TID`.
-    path: String,
-    device: u64,
-}
-
-impl Task {
-    fn waits(&self) -> bool {
-        let sleeps = || procfs::read_stat(format!("{}/stat", self.path).as_ref()).is_ok_and(|stat| stat.state == b'S');
-        if !sleeps() {
-            return false;
-        }
-        // "running", "-1 …" outside a call, or the number and six arguments in hexadecimal.
-        let Ok(text) = std::fs::read_to_string(format!("{}/syscall", self.path)) else { return false };
-        let mut words = text.split_ascii_whitespace();
-        let Some(call) = words.next().and_then(|number| Call::from_number(number.parse().ok()?)) else { return false };
-        let mut arguments = [0u64; 3];
-        for argument in &mut arguments {
-            let word = words.next().and_then(|word| word.strip_prefix("0x"));
-            let Some(value) = word.and_then(|digits| u64::from_str_radix(digits, 16).ok()) else { return false };
-            *argument = value;
-        }
-        let [first, second, _] = arguments;
-        match call {
-            Call::Read => self.is_terminal(first),
-            Call::Poll => self.polls(first, second),
-            Call::Select => self.selects(first, second),
-            Call::Epoll => self.epoll_waits(first, EPOLL_DEPTH),
-        }
-    }
-
-    /// Whether descriptor `number` of this task is the terminal.
-    fn is_terminal(&self, number: u64) -> bool {
-        let Ok(metadata) = std::fs::metadata(format!("{}/fd/{number}", self.path)) else { return false };
-        metadata.st_rdev() == self.device || (metadata.st_rdev() == DEV_TTY && self.is_controlled())
-    }
-
-    fn is_controlled(&self) -> bool {
-        let controlling = procfs::read_stat(format!("{}/stat", self.path).as_ref()).map(|stat| stat.terminal);
-        // The kernel's old encoding in `stat` has the same bits as `st_rdev` for these devices.
-        controlling.is_ok_and(|terminal| u64::from(terminal.cast_unsigned()) == self.device)
-    }
-
-    fn polls(&self, address: u64, count: u64) -> bool {
-        let count = usize::try_from(count).unwrap_or(usize::MAX).min(MOST_POLLED);
-        let entries = self.read_memory(address, count * 8);
-        let (entries, _) = entries.as_chunks::<8>();
-        entries.iter().any(|&[a, b, c, d, e, f, _, _]| {
-            let descriptor = i32::from_ne_bytes([a, b, c, d]);
-            let events = u32::from(u16::from_ne_bytes([e, f]));
-            descriptor >= 0 && events & READABLE != 0 && self.is_terminal(u64::from(descriptor.cast_unsigned()))
-        })
-    }
-
-    fn selects(&self, count: u64, readable: u64) -> bool {
-        let count = usize::try_from(count).unwrap_or(usize::MAX).min(MOST_POLLED);
-        let set = self.read_memory(readable, count.div_ceil(8));
-        let is_set = |number: &usize| set.get(number / 8).is_some_and(|byte| byte >> (number % 8) & 1 == 1);
-        (0..count).filter(is_set).any(|number| self.is_terminal(number as u64))
-    }
-
-    fn epoll_waits(&self, epoll: u64, depth: usize) -> bool {
-        let Ok(info) = std::fs::read_to_string(format!("{}/fdinfo/{epoll}", self.path)) else { return false };
-        info.lines().filter_map(parse_watched).any(|(number, events)| {
-            if events & READABLE == 0 {
-                return false;
-            }
-            self.is_terminal(number) || (depth > 0 && self.is_epoll(number) && self.epoll_waits(number, depth - 1))
-        })
-    }
-
-    fn is_epoll(&self, number: u64) -> bool {
-        let target = std::fs::read_link(format!("{}/fd/{number}", self.path));
-        target.is_ok_and(|target| target.as_os_str() == "anon_inode:[eventpoll]")
-    }
-
-    /// Memory of the process; shorter, or empty, where it cannot be read.
-    fn read_memory(&self, address: u64, length: usize) -> Vec<u8> {
-        let mut bytes = vec![0; length];
-        let Some(address) = usize::try_from(address).ok().filter(|&address| address != 0 && length != 0) else {
-            return Vec::new();
-        };
-        let remote = libc::iovec { iov_base: std::ptr::without_provenance_mut(address), iov_len: length };
-        let local = IoSliceMut::new(&mut bytes);
-        // SAFETY: IoSliceMut has the layout of iovec and covers `bytes`; the remote side is checked by the kernel.
-        let read = unsafe { libc::process_vm_readv(self.pid, (&raw const local).cast(), 1, &raw const remote, 1, 0) };
-        bytes.truncate(usize::try_from(read).unwrap_or(0));
-        bytes
-    }
-}
-
-/// Descriptor and events of a line `tfd: 5 events: 19 data: …` of an epoll descriptor's information.
-fn parse_watched(line: &str) -> Option<(u64, u32)> {
-    let mut words = line.strip_prefix("tfd:")?.split_ascii_whitespace();
-    let number = words.next()?.parse().ok()?;
-    let events = words.nth(1)?;
-    Some((number, u32::from_str_radix(events, 16).ok()?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_watched_descriptor_is_parsed() {
-        let line = "tfd:        0 events:       19 data:                0  pos:0 ino:3 sdev:18";
-        assert_eq!(parse_watched(line), Some((0, 0x19)));
-        assert_eq!(parse_watched("pos:\t0"), None);
-    }
+fn user(pid: i32) -> Option<u32> {
+    procfs::user(Pid::from_raw(pid)?).ok()
 }

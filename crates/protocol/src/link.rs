@@ -75,7 +75,7 @@ impl Message {
 pub trait Source {
     /// Appends at most `max` bytes (never 0) of `stream` to `out`.
     ///
-    /// Called only for streams that [`Link::ready`] named, when they have credit and their turn.
+    /// Called only for streams that [`Link::ready`] named, when they have credit and their turn, and by [`Link::send_ahead`].
     fn read(&mut self, stream: StreamId, max: usize, out: &mut Vec<u8>) -> Filled;
 }
 

@@ -92,6 +92,23 @@ impl Schedule {
         !self.fresh.is_empty() || !self.bulk.is_empty()
     }
 
+    /// How many bytes the stream may send, whoever's turn it is.
+    #[must_use]
+    pub fn room(&self, stream: StreamId) -> u64 {
+        self.streams.get(&stream).map_or(0, |outgoing| outgoing.limit - outgoing.sent)
+    }
+
+    /// The stream sent `bytes` out of turn; `drained` when it has no more for now.
+    pub fn took_ahead(&mut self, stream: StreamId, bytes: usize, drained: bool) {
+        let Some(outgoing) = self.streams.get_mut(&stream) else { return };
+        outgoing.sent += bytes as u64;
+        // Where it stands in a list without need, its turn passes.
+        outgoing.ready = !drained;
+        if !drained {
+            self.ready(stream);
+        }
+    }
+
     /// Whose turn it is, and for how many bytes, when `in_flight_cap` bytes may be unacknowledged.
     pub fn turn(&mut self, in_flight_cap: u64) -> Option<Turn> {
         let active = (self.fresh.len() + self.bulk.len()).max(1);
@@ -198,6 +215,27 @@ mod tests {
         schedule.took(stream(1), turn.bytes, false);
         assert_eq!(schedule.turn(1 << 20), None);
         assert!(schedule.is_waiting(stream(1)));
+        schedule.credit(stream(1), window::BASE + 7);
+        assert_eq!(schedule.turn(1 << 20).unwrap().bytes, 7);
+    }
+
+    #[test]
+    fn what_went_ahead_counts_against_the_credit_and_leaves_a_turn_only_to_what_is_left() {
+        let mut schedule = Schedule::default();
+        for command in 1..=2 {
+            schedule.open(stream(command), 0);
+            schedule.ready(stream(command));
+        }
+        schedule.took_ahead(stream(1), 100, true);
+        assert_eq!(schedule.room(stream(1)), window::BASE - 100);
+        assert_eq!(schedule.turn(1 << 20).unwrap().stream, stream(2));
+        schedule.took(stream(2), 1, true);
+        assert_eq!(schedule.turn(1 << 20), None);
+        schedule.took_ahead(stream(1), 100, false);
+        let left = schedule.turn(1 << 20).unwrap();
+        assert_eq!((left.stream, left.bytes as u64), (stream(1), window::BASE - 200));
+        schedule.took_ahead(stream(1), left.bytes, false);
+        assert_eq!((schedule.turn(1 << 20), schedule.room(stream(1))), (None, 0));
         schedule.credit(stream(1), window::BASE + 7);
         assert_eq!(schedule.turn(1 << 20).unwrap().bytes, 7);
     }

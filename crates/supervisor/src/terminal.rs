@@ -2,10 +2,15 @@
 
 use process::pty::ForegroundError;
 use process::waiting::input_waiting;
-use protocol::CommandId;
 use protocol::control::{FromSupervisor, SignalFailure};
+use protocol::{Channel, CommandId, StreamId};
 
+use crate::command::output::Context;
+use crate::command::streams::Outputs;
 use crate::worker::Worker;
+
+/// More than the kernel holds of a terminal's output, in bytes: what a program says after the look need not come first.
+const HELD: usize = 128 * 1024;
 
 impl Worker {
     /// Changes the size. A command without a terminal has none to change.
@@ -15,7 +20,7 @@ impl Worker {
         }
     }
 
-    /// Says which group is in front, and whether it waits for input.
+    /// Says which group is in front, and whether it waits for input; before that, what was shown until then.
     pub fn inspect_foreground(&mut self, id: CommandId, request: u32) {
         let group = self.commands.get(&id).and_then(|command| {
             let (leader, terminal) = (command.pid()?, command.terminal.as_ref()?);
@@ -23,7 +28,15 @@ impl Worker {
             let waits = input_waiting(leader, group, terminal.device());
             Some((group.as_raw_pid().cast_unsigned(), waits))
         });
+        // Looked at first, read then: what a program said before it waited is not behind the news that it waits.
+        self.send_output_ahead(id);
         self.link.send(id, &FromSupervisor::Foreground { request, group });
+    }
+
+    fn send_output_ahead(&mut self, id: CommandId) {
+        let context = Context { disk: &mut self.disk, budget: &mut self.budget, poller: &self.poller, now: self.now };
+        let mut outputs = Outputs { commands: &mut self.commands, context };
+        self.link.send_ahead(StreamId { command: id, channel: Channel::Stdout }, HELD, &mut outputs);
     }
 
     /// Signals the group in front.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use host::Host;
 use protocol::control::{EndReason, Exit, FromSupervisor, SignalFailure, ToSupervisor};
+use rustix::process::{Pid, Signal, kill_process};
 
 fn foreground(host: &mut Host, id: u32) -> Option<(u32, bool)> {
     host.commands.get_mut(&id).unwrap().answers.clear();
@@ -94,6 +95,77 @@ fn c52_a_shell_waits_for_input_and_a_busy_one_does_not() {
     host.terminate(id);
     host.finish(id);
     assert_eq!(foreground(&mut host, id), None);
+}
+
+/// A process that is stopped while this lives.
+struct Stopped(Pid);
+
+impl Stopped {
+    fn new(pid: u32) -> Self {
+        let pid = Pid::from_raw(pid.cast_signed()).unwrap();
+        kill_process(pid, Signal::STOP).unwrap();
+        Self(pid)
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        kill_process(self.0, Signal::CONT).unwrap();
+    }
+}
+
+/// Brings a program to speak and to wait again while the supervisor sees nothing of it, then asks whether it waits.
+#[test]
+fn c52_what_a_program_said_before_it_waited_comes_before_the_news_that_it_waits() {
+    let mut host = Host::new("order");
+    let script = "trap 'seq 1 500; : >said' USR1; stty -echo; cd $0; echo ready; while :; do read line; done";
+    let id = host.run_in_terminal(&["bash", "-c", script, host.root.clone().to_str().unwrap()]);
+    let pid = host.started(id);
+    host.until_text(id, "ready\r\n");
+    let (_, worker) = host::resident(&host);
+    let expected: String = (1..=500).map(|number| format!("{number}\r\n")).collect();
+    let said = host.root.join("said");
+    for round in 1..=10 {
+        host.until("a program that waits", |host| foreground(host, id) == Some((pid, true)));
+        let stopped = Stopped::new(worker);
+        kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), Signal::USR1).unwrap();
+        host::wait_for("its words", || said.exists());
+        std::fs::remove_file(&said).unwrap();
+        host::wait_for("its next read", || is_reading(pid));
+        host.commands.get_mut(&id).unwrap().answers.clear();
+        host.send(id, &ToSupervisor::InspectForeground { request: 7 });
+        host.pump(Duration::from_millis(1));
+        drop(stopped);
+        host.until("the answer", |host| !host.commands[&id].answers.is_empty());
+        let seen = &host.commands[&id];
+        assert_eq!(seen.answers[0], FromSupervisor::Foreground { request: 7, group: Some((pid, true)) });
+        let shown = String::from_utf8_lossy(&seen.output[0][..seen.shown_before_answer]);
+        assert!(shown == format!("ready\r\n{}", expected.repeat(round)), "round {round}: {} bytes", shown.len());
+    }
+    host.terminate(id);
+    host.finish(id);
+}
+
+fn is_reading(pid: u32) -> bool {
+    // System call 0 of x86-64, 63 of arm64.
+    let call = std::fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap();
+    ["0 ", "63 "].iter().any(|read| call.starts_with(read))
+}
+
+/// As much as there is credit for comes first; the answer does not wait for the rest.
+#[test]
+fn c52_an_answer_does_not_wait_for_output_that_nobody_takes() {
+    let mut host = Host::new("no-credit");
+    let id = host.run_in_terminal(&["sh", "-c", "stty -echo; yes & read line"]);
+    host.paused.insert(protocol::StreamId { command: id, channel: protocol::Channel::Stdout });
+    let pid = host.started(id);
+    host.until("a program that waits in front of a flood", |host| foreground(host, id) == Some((pid, true)));
+    host.until("no more credit", |host| host.commands[&id].received[0] == 64 * 1024);
+    assert_eq!(foreground(&mut host, id), Some((pid, true)));
+    host.terminate(id);
+    host.paused.clear();
+    host.link.consume(protocol::StreamId { command: id, channel: protocol::Channel::Stdout }, 64 * 1024);
+    host.finish(id);
 }
 
 #[test]

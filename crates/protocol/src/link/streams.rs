@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Link, Queued, Role};
+use super::{Filled, Link, Queued, Role, Source};
 use crate::{
     control::{self, StreamEnd},
     wire::{Channel, CommandId, FRAME_HEADER, FrameHeader, Kind, MAX_PAYLOAD, StreamId},
@@ -19,6 +19,35 @@ impl Link {
             let mut frame = Vec::with_capacity(FRAME_HEADER + part.len());
             FrameHeader::put(&mut frame, kind, stream, part);
             self.control.push_back(Queued { command, frame: frame.into() });
+        }
+    }
+
+    /// Takes what `stream` has to say out of turn, at most `most` bytes of it and as far as its credit goes: it arrives before
+    /// whatever [`Link::send`] is called with next.
+    pub fn send_ahead(&mut self, stream: StreamId, most: usize, source: &mut impl Source) {
+        let mut left = most;
+        loop {
+            let credit = usize::try_from(self.schedule.room(stream)).unwrap_or(usize::MAX);
+            let max = left.min(credit).min(MAX_PAYLOAD);
+            if max == 0 {
+                return;
+            }
+            let mut payload = Vec::new();
+            let filled = source.read(stream, max, &mut payload);
+            left -= payload.len();
+            if !payload.is_empty() {
+                let mut frame = Vec::with_capacity(FRAME_HEADER + payload.len());
+                FrameHeader::put(&mut frame, Kind::Data, stream, &payload);
+                self.control.push_back(Queued { command: stream.command, frame: frame.into() });
+            }
+            let more = !payload.is_empty() && filled == Filled::More;
+            self.schedule.took_ahead(stream, payload.len(), !more);
+            if let Filled::End(end) = filled {
+                return self.end_outgoing(stream, end);
+            }
+            if !more {
+                return;
+            }
         }
     }
 

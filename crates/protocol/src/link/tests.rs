@@ -75,6 +75,8 @@ struct Got {
     streams: BTreeMap<StreamId, u64>,
     ended: BTreeMap<StreamId, u64>,
     control: Vec<(u32, Bytes)>,
+    /// What had come of each stream when the control message of the same index came.
+    before: Vec<BTreeMap<StreamId, u64>>,
     unread: BTreeMap<StreamId, u64>,
 }
 
@@ -95,7 +97,10 @@ impl Got {
                     assert_eq!(end.offset, self.streams.get(&stream).copied().unwrap_or_default());
                     assert_eq!(self.ended.insert(stream, end.offset), None, "{stream:?} ended twice");
                 }
-                Event::Control { command, message } => self.control.push((command, message)),
+                Event::Control { command, message } => {
+                    self.control.push((command, message));
+                    self.before.push(self.streams.clone());
+                }
                 other => others.push(other),
             }
         }
@@ -296,6 +301,7 @@ impl World {
 fn run(seed: u64, cut_percent: u64) -> u64 {
     let mut world = World::new(seed);
     let (mut up, mut down) = (Vec::new(), Vec::new());
+    let mut ahead = Vec::new();
     let streams = 1 + world.random.below(6) as u32;
     let mut lengths = BTreeMap::new();
     for command in 1..=streams {
@@ -326,6 +332,14 @@ fn run(seed: u64, cut_percent: u64) -> u64 {
             let command = world.random.below(5) as u32;
             world.host.send(command, &message);
             up.push((command, Bytes::from(crate::control::encode(&message))));
+            let stream = StreamId { command: 1 + number as u32 % streams, channel: Channel::Stdout };
+            if world.random.chance(50) {
+                let most = 1 + world.random.below(150_000) as usize;
+                let before = world.sup.sent(stream);
+                world.sup.send_ahead(stream, most, &mut world.sup_feed);
+                assert!(world.sup.sent(stream).is_none_or(|sent| sent - before.unwrap() <= most as u64));
+                ahead.extend(world.sup.sent(stream).map(|sent| (down.len(), stream, sent)));
+            }
             let message = (number, 9_u8);
             world.sup.send(command, &message);
             down.push((command, Bytes::from(crate::control::encode(&message))));
@@ -343,6 +357,10 @@ fn run(seed: u64, cut_percent: u64) -> u64 {
     }
     assert_eq!(world.sup_got.control, up, "seed {seed}");
     assert_eq!(world.host_got.control, down, "seed {seed}");
+    for (message, stream, sent) in ahead {
+        let had = world.host_got.before[message].get(&stream).copied().unwrap_or_default();
+        assert!(had >= sent, "seed {seed}: message {message} came after {had} bytes of {stream:?}, not {sent}");
+    }
     world.cuts
 }
 
@@ -359,6 +377,27 @@ fn everything_arrives_once_and_in_order_whatever_is_cut() {
     let first = std::env::var("DSH_LINK_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
     let cuts: u64 = (first..first + schedules).map(|seed| run(seed, 1 + seed % 12)).sum();
     assert!(cuts > schedules, "the schedules cut too little: {cuts}");
+}
+
+#[test]
+fn what_is_sent_ahead_comes_before_the_next_message_as_far_as_there_is_credit() {
+    let mut world = attached();
+    let stream = StreamId { command: 1, channel: Channel::Stdout };
+    world.open(true, 1, Channel::Stdout, 200_000);
+    world.sup.send_ahead(stream, 100, &mut world.sup_feed);
+    world.sup.send(1, &1_u8);
+    world.sup.send_ahead(stream, usize::MAX, &mut world.sup_feed);
+    world.sup.send(1, &2_u8);
+    world.sup.send_ahead(StreamId { command: 2, channel: Channel::Stdout }, 100, &mut world.sup_feed);
+    while world.host_got.control.len() < 2 {
+        world.step();
+    }
+    let before: Vec<u64> = world.host_got.before.iter().map(|streams| streams[&stream]).collect();
+    assert_eq!(before, [100, window::BASE]);
+    while world.host_got.ended.is_empty() {
+        world.step();
+    }
+    assert_eq!(world.host_got.ended[&stream], 200_000);
 }
 
 fn attached() -> World {

@@ -42,6 +42,8 @@ pub struct Seen {
     pub spilled: [u64; 2],
     pub spill_lost: [bool; 2],
     pub answers: Vec<FromSupervisor>,
+    /// How much of the standard output had come when the last answer came.
+    pub shown_before_answer: usize,
 }
 
 impl Seen {
@@ -483,7 +485,10 @@ impl Host {
             FromSupervisor::StdinClosed => seen.stdin_closed = true,
             FromSupervisor::Spilled { output, offset } => seen.spilled[index(output)] = offset,
             FromSupervisor::SpillLost { output } => seen.spill_lost[index(output)] = true,
-            other => seen.answers.push(other),
+            other => {
+                seen.shown_before_answer = seen.output[0].len();
+                seen.answers.push(other);
+            }
         }
     }
 
