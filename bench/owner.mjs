@@ -1,12 +1,14 @@
 #!/usr/bin/env node
 /**
- * How long a load takes to become a ready sandbox: the original owner and ours, on the same server in the same run.
+ * How long a load takes to become a ready sandbox and the outcome of a first command: the original owner and provider and ours,
+ * on the same server in the same run.
  *
  *   node bench/owner.mjs [--rounds N]
  *
  * Each sample is a process of its own (a harness loads its owner once, with nothing warm); rounds are interleaved; figures
- * are medians in ms from the load of the plugin to the answer of `getSandbox()`. The round trip is that of a line before
- * both servers. A third column is the create request alone: what no owner can do without.
+ * are medians in ms from the load of the plugins to the answer of `getSandbox()`, and to the outcome of `true`, which is started
+ * as soon as the plugins are loaded. The round trip is that of a line before both servers. Beside them the create request
+ * alone: what no owner can do without.
  */
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -15,28 +17,37 @@ import { openLine } from '../__test__/support/line.js'
 import { serverEnvironment, startServer } from '../__test__/support/server.js'
 
 const ROUND_TRIPS_MS = [0, 50]
-const OWNERS = { create: undefined, original: '@deepseek-ai/dsh-e2b', ours: 'dsh-subprocess-native/e2b' }
+const SUBJECTS = {
+  create: undefined,
+  original: ['@deepseek-ai/dsh-e2b', '@deepseek-ai/dsh-subprocess-e2b'],
+  ours: ['dsh-subprocess-native/e2b', 'dsh-subprocess-native'],
+}
+const TRUE = { argv: ['true'], cwd: '/', graceMs: 1000, stdio: { stdin: 'ignore', stdout: { maxBytes: 1024 }, stderr: { maxBytes: 1024 } } }
 
 if (process.send !== undefined) await sample(process.argv[2])
 else await compare()
 
 async function sample(name) {
-  const took = OWNERS[name] === undefined ? await createAlone() : await loadOwner(OWNERS[name])
+  const took = SUBJECTS[name] === undefined ? { ready: await createAlone() } : await loadPair(...SUBJECTS[name])
   process.send(took)
   process.disconnect()
 }
 
-async function loadOwner(name) {
+async function loadPair(ownerName, providerName) {
   await import('../examples/node20.js')
   const { Context } = await import('@deepseek-ai/cordis')
-  const { default: Owner } = await import(name)
+  const { default: Owner } = await import(ownerName)
+  const { default: Provider } = await import(providerName)
   const ctx = new Context()
   const start = performance.now()
-  const fiber = await ctx.plugin(Owner, {})
-  await ctx.e2b.getSandbox()
-  const took = performance.now() - start
-  await fiber.dispose()
-  return took
+  const owner = await ctx.plugin(Owner, {})
+  const provider = await ctx.plugin(Provider, {})
+  const handle = ctx.subprocess.spawn(TRUE)
+  const since = () => performance.now() - start
+  const [ready, first] = await Promise.all([ctx.e2b.getSandbox().then(since), handle.done.then(since)])
+  await provider.dispose()
+  await owner.dispose()
+  return { ready, first }
 }
 
 async function createAlone() {
@@ -57,13 +68,17 @@ async function compare() {
     for (const roundTrip of ROUND_TRIPS_MS) {
       const lines = await Promise.all([server.apiUrl, server.sandboxUrl].map(url => openLine(url, { delayMs: roundTrip / 2 })))
       const environment = { ...process.env, ...serverEnvironment({ ...server, apiUrl: lines[0].url, sandboxUrl: lines[1].url }) }
-      const samples = Object.fromEntries(Object.keys(OWNERS).map(name => [name, []]))
+      const samples = Object.fromEntries(Object.keys(SUBJECTS).map(name => [name, []]))
       for (let round = 0; round < Number(values.rounds); round++) {
-        for (const name of Object.keys(OWNERS)) samples[name].push(await inChild(name, environment))
+        for (const name of Object.keys(SUBJECTS)) samples[name].push(await inChild(name, environment))
       }
-      const [create, original, ours] = Object.values(samples).map(median)
+      const of = (name, what) => median(samples[name].map(sample => sample[what]))
       const shown = ms => `${ms.toFixed(0)} ms`
-      console.log(`round trip ${roundTrip} ms: original ${shown(original)}, ours ${shown(ours)} (${(ours / original).toFixed(2)}×), the create alone ${shown(create)}`)
+      for (const [what, words] of [['ready', 'sandbox ready'], ['first', 'first command done']]) {
+        const [original, ours] = [of('original', what), of('ours', what)]
+        console.log(`round trip ${roundTrip} ms, ${words}: original ${shown(original)}, ours ${shown(ours)} (${(ours / original).toFixed(2)}×)`)
+      }
+      console.log(`round trip ${roundTrip} ms, the create alone: ${shown(of('create', 'ready'))}`)
       await Promise.all(lines.map(line => line.close()))
     }
   } finally {

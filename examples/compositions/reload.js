@@ -71,8 +71,11 @@ export const reload = {
   file: 'shell.cordis.yml',
   steps: {
     async 'the first change of the file ends what runs, and the next commands run in another sandbox'(world) {
-      await reloaded(world, 1)
-      world.descriptors = await descriptors()
+      try {
+        await reloaded(world, 1)
+      } finally {
+        world.descriptors = await descriptors()
+      }
     },
     'the second does the same': world => reloaded(world, 2),
     'the third does the same': world => reloaded(world, 3),

@@ -4,6 +4,7 @@
  *
  *   node examples/compositions/run.js NAME [--pair original|mixed|ours] [--json]
  *
+ * With `--json` a line of JSON for each step as it ends, and one with the times.
  * On the server of E2B_API_URL, E2B_SANDBOX_URL, E2B_API_KEY (E2B's own with the key alone), else on a `sandboxd` of its own.
  */
 import { parseArgs } from 'node:util'
@@ -24,15 +25,16 @@ if (scenario === undefined || pair === undefined) {
 
 const server = process.env.E2B_API_KEY === undefined ? await startServer() : undefined
 if (server !== undefined) Object.assign(process.env, serverEnvironment(server))
-const results = []
+let failed = false
 const times = await tryOut(scenario, pair, async (step, action) => {
   const start = performance.now()
-  const error = await action().then(() => undefined, reason => reason ?? new Error('nothing said'))
-  const result = { step, ms: performance.now() - start, ...(error && { error: String(error.message ?? error).replaceAll(/\s+/g, ' ').slice(0, 300) }) }
-  results.push(result)
-  if (!values.json) console.log(`${result.error === undefined ? 'ok  ' : 'FAIL'} ${step} (${result.ms.toFixed(0)} ms)${result.error === undefined ? '' : `: ${result.error}`}`)
+  const reason = await action().then(() => undefined, error => error ?? new Error('nothing said'))
+  const ms = Math.round(performance.now() - start)
+  const error = reason && String(reason.message ?? reason).replaceAll(/\s+/g, ' ').slice(0, 300)
+  failed ||= error !== undefined
+  console.log(values.json ? JSON.stringify({ step, ms, error }) : `${error === undefined ? 'ok  ' : 'FAIL'} ${step} (${ms} ms)${error === undefined ? '' : `: ${error}`}`)
 })
 await server?.stop()
-if (values.json) console.log(JSON.stringify({ scenario: scenario.name, pair: pair.name, ...times, results }))
+if (values.json) console.log(JSON.stringify({ times }))
 // What a failed step has left in this process must not keep it.
-process.exit(results.some(({ error }) => error !== undefined) ? 1 : 0)
+process.exit(failed ? 1 : 0)

@@ -14,13 +14,6 @@ import { STEP_MS, within, World } from './world.js'
 export const SCENARIOS = [shell, terminals, languageServer, subAgents, smoke, reload]
 
 /**
- * @typedef {object} Result
- * @property {string} step
- * @property {number} ms
- * @property {string} [error] why it failed
- */
-
-/**
  * Tries a composition under a pair: load, every step, disposal. A step that fails stops no other, a load does. A scenario that
  * loads its composition itself (`loads: false`) gives the times as the result of a step.
  * @param {object} scenario

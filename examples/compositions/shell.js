@@ -34,6 +34,10 @@ export const shell = {
       assert.match(await ask('sleep 600', { timeoutMs: 300 }), /timed out after 300ms/)
     },
 
+    async "a command has the harness' own variables, whatever their prefix"(world) {
+      assert.match(await world.tool('bash', { command: 'env | grep _SHELL=', description: 'Look' }), /^(DSH|TOH)_SHELL=1\n$/)
+    },
+
     async 'an output beyond its bounds is in a file of the sandbox, whole'(world) {
       const text = await world.tool('bash', { command: 'seq 1 200000', description: 'Count' })
       const [, path] = text.match(/full output: (\/[^\]]+)\]/) ?? assert.fail(text.slice(-300))
