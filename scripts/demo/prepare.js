@@ -3,18 +3,31 @@
  * @module demo/prepare
  */
 import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** The checkout's own folder. */
 export const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Installs the development dependencies unless they are there. */
+/** Installs the dependencies unless all of them are there, each in its version. */
 export function install() {
-  if (existsSync(join(root, 'node_modules', '@deepseek-ai', 'cordis'))) return
+  if (isInstalled()) return
   console.log('installing the peers from npm (once)')
   execute('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'])
+}
+
+function isInstalled() {
+  const { dependencies, devDependencies } = manifest(root)
+  return Object.entries({ ...dependencies, ...devDependencies }).every(([name, wanted]) => {
+    const folder = join(root, 'node_modules', name)
+    // `npm:NAME@VERSION` and `^VERSION` have the version at their end; a range is taken as it was installed.
+    return existsSync(join(folder, 'package.json')) && (/^[\^~]/.test(wanted) || wanted.endsWith(manifest(folder).version))
+  })
+}
+
+function manifest(folder) {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
 }
 
 /**
