@@ -3,7 +3,7 @@
 mod binding;
 pub mod delivery;
 pub mod envd;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos"))]
 pub mod local;
 pub mod owner;
 pub mod remote;

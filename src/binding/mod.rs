@@ -4,7 +4,7 @@
 //! (`lib/`) pulls facts and makes of them what Node's programs expect.
 
 mod handle;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos"))]
 mod local;
 mod log;
 mod objects;

@@ -38,7 +38,7 @@ fn raw() -> Vec<u8> {
     let mut raw = Vec::with_capacity(8 * 1024);
     // SAFETY: the C library's list of strings ends with a null pointer; nobody changes it while its one writer is here.
     unsafe {
-        let mut entry = environ;
+        let mut entry = list();
         while !entry.is_null() && !(*entry).is_null() {
             raw.extend_from_slice(std::ffi::CStr::from_ptr(*entry).to_bytes_with_nul());
             entry = entry.add(1);
@@ -47,8 +47,21 @@ fn raw() -> Vec<u8> {
     raw
 }
 
-unsafe extern "C" {
-    static environ: *const *const libc::c_char;
+/// Where the C library keeps them.
+#[cfg(not(target_os = "macos"))]
+unsafe fn list() -> *const *const libc::c_char {
+    unsafe extern "C" {
+        static environ: *const *const libc::c_char;
+    }
+    // SAFETY: the caller vouches for that nobody changes it meanwhile.
+    unsafe { environ }
+}
+
+/// The same; a library can't see the variable itself there.
+#[cfg(target_os = "macos")]
+unsafe fn list() -> *const *const libc::c_char {
+    // SAFETY: gives the variable's address; the caller vouches for that nobody changes it meanwhile.
+    unsafe { (*libc::_NSGetEnviron()).cast_const().cast() }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::{
 use process::{
     Pid,
     pidfd::PidFd,
-    procfs::{self, Snapshot},
+    table::{self, Snapshot},
     terminate::Denied,
 };
 
@@ -30,7 +30,7 @@ impl Kin {
     /// # Errors
     /// When `/proc` can't be read.
     pub fn look(&self, session: Pid, leader: Option<Pid>) -> io::Result<()> {
-        let snapshot = procfs::snapshot()?;
+        let snapshot = table::snapshot()?;
         let mut known = self.lock();
         known.retain(|_, member| member.is_alive());
         let roots = known.keys().map(|&(pid, _)| pid).chain(leader.map(Pid::as_raw_pid));
@@ -51,7 +51,7 @@ impl Kin {
                 .any(|&signal| member.send(signal).is_err_and(|error| error.raw_os_error() == Some(libc::EPERM)))
         };
         let denied = known.iter().filter(|(_, member)| denies(member)).map(|(&(pid, start_time), _)| {
-            let uid = Pid::from_raw(pid).and_then(|pid| procfs::user(pid).ok()).unwrap_or(u32::MAX);
+            let uid = Pid::from_raw(pid).and_then(|pid| table::user(pid).ok()).unwrap_or(u32::MAX);
             Denied { pid, uid, start_time }
         });
         denied.collect()
@@ -88,7 +88,7 @@ fn descendants(snapshot: &Snapshot, roots: HashSet<i32>) -> Vec<i32> {
 fn hold(pid: i32, session: Pid) -> Option<((i32, u64), PidFd)> {
     let pid = Pid::from_raw(pid)?;
     let member = PidFd::open(pid).ok()?;
-    let stat = procfs::stat(pid).ok()?;
+    let stat = table::stat(pid).ok()?;
     let elsewhere = stat.session != session.as_raw_pid();
     (elsewhere && member.is_alive()).then_some(((stat.pid, stat.start_time), member))
 }

@@ -5,8 +5,8 @@ use std::{os::fd::OwnedFd, sync::Arc, time::Duration};
 use process::exit::Exit;
 use tokio::{io::Interest, task::JoinHandle, time};
 
-use super::{flow::Flow, ladder::Ladder, tree::Tree, watched::watch};
-use crate::session::{command::Outcome, failure::Failure, signal};
+use super::{flow::Flow, ladder::Ladder, numbers, tree::Tree, watched::watch};
+use crate::session::{command::Outcome, failure::Failure};
 
 /// How often an end is asked for that no event will tell.
 const UNTOLD: Duration = Duration::from_millis(15);
@@ -118,6 +118,6 @@ impl Life {
 fn outcome(exit: Exit) -> Outcome {
     match exit {
         Exit::Code(code) => Outcome { exit_code: u8::try_from(code).ok(), signal: None },
-        Exit::Signal { number, .. } => Outcome::signalled(&signal::name(u8::try_from(number).unwrap_or(0))),
+        Exit::Signal { number, .. } => Outcome::signalled(&numbers::signal_name(number)),
     }
 }

@@ -5,8 +5,8 @@ use std::{collections::HashMap, io, sync::OnceLock, time::Duration};
 
 use process::{
     Pid,
-    procfs::{self, Snapshot},
     session::{self, Member},
+    table::{self, Snapshot},
     terminate::{self, Denied, LeadersGroup},
 };
 use tokio::{
@@ -115,7 +115,7 @@ fn look_for(wanted: Vec<(Pid, oneshot::Sender<io::Result<Vec<Member>>>)>) {
     if wanted.is_empty() {
         return;
     }
-    let mut snapshot = procfs::snapshot();
+    let mut snapshot = table::snapshot();
     for (session, answer) in wanted {
         let mut members = members_in(&snapshot, session);
         for _ in 1..REPEATS {
@@ -123,7 +123,7 @@ fn look_for(wanted: Vec<(Pid, oneshot::Sender<io::Result<Vec<Member>>>)>) {
             if believed || members.as_ref().is_ok_and(|members| !members.is_empty()) {
                 break;
             }
-            snapshot = procfs::snapshot();
+            snapshot = table::snapshot();
             members = members_in(&snapshot, session);
         }
         let _ = answer.send(members);

@@ -17,6 +17,7 @@ use super::{
     flow::Flow,
     life::{Held, Reading},
     living::Living,
+    numbers,
     reader::{Reader, Sink},
     spill::Spill,
 };
@@ -115,13 +116,13 @@ fn start_failure(error: &SpawnError) -> StartFailure {
         SpawnError::Child(failure) if failure.stage == Stage::Chdir => StartStage::Cwd,
         SpawnError::Child(_) => StartStage::Exec,
     };
-    StartFailure { errno: error.errno(), stage }
+    StartFailure { errno: numbers::error(error.errno()), stage }
 }
 
 /// No descriptors to be had.
 #[allow(clippy::needless_pass_by_value, reason = "for map_err")]
 pub fn resources(error: io::Error) -> StartFailure {
-    StartFailure { errno: error.raw_os_error().unwrap_or(libc::EIO), stage: StartStage::Resources }
+    StartFailure { errno: numbers::error(error.raw_os_error().unwrap_or(libc::EIO)), stage: StartStage::Resources }
 }
 
 fn follow(

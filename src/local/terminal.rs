@@ -17,6 +17,7 @@ use super::{
     leader::Leader,
     life::{Held, Reading},
     living::Living,
+    numbers,
     reader::{Reader, Sink},
     start::{self, Program},
 };
@@ -25,6 +26,9 @@ use crate::session::{
     failure::Failure,
     request::{Answer, Request},
 };
+
+/// What a kernel says to a signal that it does not know.
+const EINVAL: i32 = 22;
 
 /// Opens a terminal with `program` in it for `command`. What happens, a failed start included, `command` tells.
 pub fn open(
@@ -120,15 +124,16 @@ impl Far {
 
     /// Signals the group in front and answers its id. Blocks for a pass over `/proc`.
     pub fn signal(&self, leader: &Leader, signal: u8, request: &Request) {
+        let Some(signal) = numbers::signal(signal) else { return request.answer(Err(Failure::Signal(EINVAL))) };
         let _ = self.look(leader);
-        let sent = leader
-            .while_kept(|pid| self.lock().as_ref().map(|terminal| terminal.signal_foreground(pid, i32::from(signal))));
+        let sent =
+            leader.while_kept(|pid| self.lock().as_ref().map(|terminal| terminal.signal_foreground(pid, signal)));
         request.answer(match sent.flatten() {
             Some(Ok(group)) => Ok(Answer::Group(group.as_raw_pid().cast_unsigned())),
             None | Some(Err(ForegroundError::Unresolved)) => Err(Failure::NoForeground),
             Some(Err(ForegroundError::OwnShell)) => Err(Failure::OwnShell),
             Some(Err(ForegroundError::Refused(error))) => {
-                Err(Failure::Signal(error.raw_os_error().unwrap_or(libc::EIO)))
+                Err(Failure::Signal(numbers::error(error.raw_os_error().unwrap_or(libc::EIO))))
             }
         });
     }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use process::{Pid, number, procfs, session::Member};
+use process::{Pid, number, session::Member, table};
 use tokio::{
     io::Interest,
     sync::{Notify, watch as value},
@@ -117,7 +117,7 @@ async fn outlive(session: Pid, member: Member) {
             return;
         }
         // A daemon to be leaves its session without an event.
-        let stays = procfs::stat(pid).is_ok_and(|stat| stat.session == session.as_raw_pid());
+        let stays = table::stat(pid).is_ok_and(|stat| stat.session == session.as_raw_pid());
         if !stays {
             return;
         }

@@ -1,10 +1,6 @@
 //! A program's input: written as the program takes it.
 
-use std::{
-    io,
-    os::fd::{AsRawFd as _, OwnedFd},
-    sync::Arc,
-};
+use std::{io, os::fd::OwnedFd, sync::Arc};
 
 use tokio::{
     io::{Interest, unix::AsyncFd},
@@ -79,9 +75,8 @@ impl Writer {
         if self.terminal {
             return Ok(rustix::io::retry_on_intr(|| rustix::io::write(target, bytes))?);
         }
-        // SAFETY: sends from memory that is ours. Not a plain write: that would raise SIGPIPE, which is the harness' own affair.
-        let sent = unsafe { libc::send(target.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
-        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+        // Not a plain write: that would raise SIGPIPE, which is the harness' own affair.
+        process::stdio::send(target, bytes)
     }
 
     /// Waits for more to write; fails when the program closes its end meanwhile.

@@ -7,7 +7,20 @@
 use std::os::fd::RawFd;
 
 use crate::image::Program;
+#[cfg(target_os = "linux")]
 use crate::mark::Mark;
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "macos")]
+mod macos;
+
+#[cfg(target_os = "linux")]
+pub(crate) use linux::{
+    Ready, close_between, close_from, default_signals, die_with_parent, empty_mask, errno, make_dumpable,
+};
+#[cfg(target_os = "macos")]
+pub(crate) use macos::{OpenFiles, Ready, default_signals, empty_mask, errno};
 
 /// Which step of the start failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +35,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    pub(crate) fn from_number(number: i32) -> Self {
+    fn from_number(number: i32) -> Self {
         match number {
             2 => Self::Chdir,
             3 => Self::Exec,
@@ -41,106 +54,47 @@ pub struct Failure {
     pub errno: i32,
 }
 
+impl Failure {
+    /// As a child tells it to its parent.
+    pub(crate) fn to_bytes(self) -> [u8; 8] {
+        let mut bytes = [0; 8];
+        bytes[..4].copy_from_slice(&(self.stage as i32).to_ne_bytes());
+        bytes[4..].copy_from_slice(&self.errno.to_ne_bytes());
+        bytes
+    }
+
+    /// The inverse of [`Failure::to_bytes`].
+    pub(crate) fn from_bytes(bytes: [u8; 8]) -> Self {
+        let [a, b, c, d, e, f, g, h] = bytes;
+        let stage = Stage::from_number(i32::from_ne_bytes([a, b, c, d]));
+        Self { stage, errno: i32::from_ne_bytes([e, f, g, h]) }
+    }
+}
+
 /// What a program gets apart from its image and descriptors.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Settings {
     /// Soft and hard limit of open files to restore; `None` leaves the parent's.
     pub open_files: Option<(u64, u64)>,
     /// File mode creation mask; `None` leaves the parent's.
+    #[cfg(target_os = "linux")]
     pub umask: Option<u32>,
     /// Value for `oom_score_adj`; `None` leaves the parent's. Ignored where the kernel refuses it.
+    #[cfg(target_os = "linux")]
     pub oom_score_adj: Option<i16>,
     /// SIGKILL for the program when the thread that started it ends, so that not even the death of both keepers leaves
     /// it running. Only for a parent that starts everything from its one main thread; prepared processes only.
+    #[cfg(target_os = "linux")]
     pub dies_with_parent: bool,
     /// What the program and all its descendants are marked with.
+    #[cfg(target_os = "linux")]
     pub mark: Option<Mark>,
-}
-
-impl Settings {
-    /// The score as the text that the kernel wants, made before the fork.
-    pub(crate) fn oom_text(&self) -> OomText {
-        let mut text = OomText { bytes: [0; 8], length: 0 };
-        if let Some(score) = self.oom_score_adj {
-            let digits = score.to_string();
-            text.bytes[..digits.len()].copy_from_slice(digits.as_bytes());
-            text.length = digits.len();
-        }
-        text
-    }
-}
-
-/// A short decimal number in fixed memory.
-#[derive(Clone, Copy)]
-pub(crate) struct OomText {
-    bytes: [u8; 8],
-    length: usize,
-}
-
-/// Gives every signal its default disposition. The raw call: the C library refuses to touch 32 and 33.
-pub(crate) fn default_signals() {
-    // The kernel's own struct: handler (SIG_DFL = 0), flags, restorer, mask; all zero on every architecture.
-    let action = [0u64; 4];
-    for signal in 1..=crate::signals::LAST {
-        // SAFETY: rt_sigaction reads 32 zero bytes; SIGKILL and SIGSTOP answer EINVAL, which is fine. Async-signal-safe.
-        unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, action.as_ptr(), std::ptr::null::<u64>(), 8usize) };
-    }
-}
-
-/// Unblocks all signals; what is pending arrives now.
-pub(crate) fn empty_mask() {
-    let mask = 0u64;
-    // SAFETY: rt_sigprocmask reads 8 bytes. Raw for the same reason as above. Async-signal-safe.
-    unsafe {
-        libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &raw const mask, std::ptr::null::<u64>(), 8usize)
-    };
-}
-
-/// Closes every descriptor from `first` on.
-pub(crate) fn close_from(first: RawFd) {
-    close_between(first, RawFd::MAX);
-}
-
-/// Closes every descriptor from `first` to `last`, both included.
-pub(crate) fn close_between(first: RawFd, last: RawFd) {
-    // SAFETY: close_range takes three numbers. Async-signal-safe.
-    if unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) } == 0 {
-        return;
-    }
-    // Kernels before 5.9: one by one, as far as descriptors can go.
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: getrlimit fills the struct; async-signal-safe on Linux (a plain system call).
-    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
-    for descriptor in first..=RawFd::try_from(limit.rlim_cur).unwrap_or(RawFd::MAX).min(last) {
-        // SAFETY: closing a number that is not open answers EBADF. Async-signal-safe.
-        unsafe { libc::close(descriptor) };
-    }
-}
-
-/// Lets /proc files of this process belong to its user again, as before it came from a non-dumpable parent.
-///
-/// Never in a child that shares its parent's memory: the flag would be the parent's.
-pub(crate) fn make_dumpable() {
-    // SAFETY: prctl with numbers only. Async-signal-safe.
-    unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0) };
-}
-
-/// Asks the kernel to end this process, and the program that it becomes, when the thread that forked it ends.
-pub(crate) fn die_with_parent() {
-    // SAFETY: prctl with numbers only. Async-signal-safe.
-    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) };
 }
 
 /// Turns this child, already leader of its session, into the program; returns only on failure.
 ///
 /// `stdio` must be open descriptors ≥ 3. With `terminal`, descriptor 0 becomes the controlling terminal.
-pub(crate) fn become_program(
-    program: &Program,
-    stdio: [RawFd; 3],
-    terminal: bool,
-    settings: &Settings,
-    oom: &OomText,
-) -> Failure {
+pub(crate) fn become_program(program: &Program, stdio: [RawFd; 3], terminal: bool, settings: &Ready) -> Failure {
     for (target, source) in (0..).zip(stdio) {
         // SAFETY: dup2 takes two numbers and leaves the copy without close-on-exec. Async-signal-safe.
         if unsafe { libc::dup2(source, target) } < 0 {
@@ -148,42 +102,16 @@ pub(crate) fn become_program(
         }
     }
     // SAFETY: TIOCSCTTY takes a number: 0, do not steal. ioctl is a plain system call, async-signal-safe.
-    if terminal && unsafe { libc::ioctl(0, libc::TIOCSCTTY, 0) } < 0 {
+    if terminal && unsafe { libc::ioctl(0, libc::TIOCSCTTY as _, 0) } < 0 {
         return failure(Stage::Setup);
     }
-    write_oom_score(oom);
-    if let Some((soft, hard)) = settings.open_files {
-        let limit = libc::rlimit { rlim_cur: soft, rlim_max: hard };
-        // SAFETY: setrlimit reads the struct; a plain system call, async-signal-safe.
-        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
-    }
-    if let Some(mark) = settings.mark {
-        mark.put_on();
-    }
-    if let Some(mask) = settings.umask {
-        // SAFETY: umask takes a number and cannot fail. Async-signal-safe.
-        unsafe { libc::umask(mask) };
-    }
+    settings.apply();
     // SAFETY: `cwd` is null or a string of the image. chdir is async-signal-safe.
     if !program.cwd.is_null() && unsafe { libc::chdir(program.cwd) } < 0 {
         return failure(Stage::Chdir);
     }
     empty_mask();
     exec(program)
-}
-
-fn write_oom_score(text: &OomText) {
-    if text.length == 0 {
-        return;
-    }
-    // SAFETY: open of a constant path, write from memory that is ours, close: all async-signal-safe.
-    unsafe {
-        let file = libc::open(c"/proc/self/oom_score_adj".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
-        if file >= 0 {
-            libc::write(file, text.bytes.as_ptr().cast(), text.length);
-            libc::close(file);
-        }
-    }
 }
 
 /// `execvp`'s rule: try each candidate; go on where it is not, remember "not permitted", let the shell run scripts
@@ -223,7 +151,11 @@ fn failure(stage: Stage) -> Failure {
     Failure { stage, errno: errno() }
 }
 
-fn errno() -> i32 {
-    // SAFETY: the address of this thread's errno; in a child that shares memory the parent's thread is suspended.
-    unsafe { *libc::__errno_location() }
+/// Async-signal-safe.
+fn limit_open_files(settings: &Settings) {
+    if let Some((soft, hard)) = settings.open_files {
+        let limit = libc::rlimit { rlim_cur: soft, rlim_max: hard };
+        // SAFETY: setrlimit reads the struct; a plain system call, async-signal-safe.
+        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+    }
 }

@@ -2,7 +2,19 @@
 
 use std::io;
 
-use rustix::process::{Pid, WaitId, WaitIdOptions, WaitIdStatus};
+use rustix::process::Pid;
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "macos")]
+mod macos;
+
+#[cfg(target_os = "linux")]
+use linux as system;
+#[cfg(target_os = "linux")]
+pub use linux::observe;
+#[cfg(target_os = "macos")]
+use macos as system;
 
 /// The end of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,46 +23,21 @@ pub enum Exit {
     Code(i32),
     /// A signal ended it.
     Signal {
-        /// Number of the signal (1–64).
+        /// Number of the signal on this system.
         number: i32,
         /// Whether it dumped core.
         core: bool,
     },
 }
 
-impl Exit {
-    fn from_status(status: &WaitIdStatus) -> Option<Self> {
-        if let Some(code) = status.exit_status() {
-            return Some(Self::Code(code));
-        }
-        status.terminating_signal().map(|number| Self::Signal { number, core: status.dumped() })
-    }
-}
-
-/// The end of child `pid` if it has ended; the child stays a zombie, so its number cannot be reused.
-///
-/// `ECHILD` when it is no child of ours or was reaped.
-pub fn observe(pid: Pid) -> io::Result<Option<Exit>> {
-    wait(pid, WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT)
-}
-
 /// Reaps child `pid` if it has ended; from then on its number may belong to anybody.
 pub fn reap(pid: Pid) -> io::Result<Option<Exit>> {
-    wait(pid, WaitIdOptions::EXITED | WaitIdOptions::NOHANG)
+    system::reap(pid)
 }
 
 /// Waits until child `pid` has ended and reaps it.
 pub fn reap_blocking(pid: Pid) -> io::Result<Option<Exit>> {
-    wait(pid, WaitIdOptions::EXITED)
-}
-
-fn wait(pid: Pid, options: WaitIdOptions) -> io::Result<Option<Exit>> {
-    loop {
-        match rustix::process::waitid(WaitId::Pid(pid), options) {
-            Err(rustix::io::Errno::INTR) => {}
-            result => return Ok(result?.as_ref().and_then(Exit::from_status)),
-        }
-    }
+    system::reap_blocking(pid)
 }
 
 #[cfg(test)]

@@ -4,12 +4,11 @@
 //! from the start of the block; [`relocate`] turns them into addresses, in the parent for a clone that shares memory, in
 //! the child for an image that arrives in a memfd.
 
-use std::os::fd::OwnedFd;
-
-use rustix::fs::{MemfdFlags, SealFlags};
-
 use crate::environment::Environment;
 use crate::lookup;
+
+#[cfg(target_os = "linux")]
+mod linux;
 
 /// The shell that runs an executable file of unknown format.
 const SHELL: &[u8] = b"/bin/sh";
@@ -80,27 +79,9 @@ impl ExecImage {
         Ok(Self { words: layout.finish() })
     }
 
-    /// The image in a sealed memfd, for a child that maps it privately.
-    pub fn to_memfd(&self) -> std::io::Result<OwnedFd> {
-        let memfd = rustix::fs::memfd_create(c"exec", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-        let mut rest = self.bytes();
-        while !rest.is_empty() {
-            let written = rustix::io::retry_on_intr(|| rustix::io::write(&memfd, rest))?;
-            rest = &rest[written..];
-        }
-        let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
-        rustix::fs::fcntl_add_seals(&memfd, seals)?;
-        Ok(memfd)
-    }
-
     /// Size in bytes.
     pub fn size(&self) -> usize {
         self.words.len() * WORD
-    }
-
-    fn bytes(&self) -> &[u8] {
-        // SAFETY: the words are initialised and live as long as `self`; bytes need no alignment.
-        unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.size()) }
     }
 
     /// Turns the offsets into addresses inside this very image, for a child that shares this memory.

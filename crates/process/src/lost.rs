@@ -10,7 +10,7 @@ use rustix::process::Pid;
 
 use crate::mark::Mark;
 use crate::pidfd::PidFd;
-use crate::procfs::{self, Snapshot, Stat};
+use crate::table::{self, Snapshot, Stat};
 
 /// How often new members are looked for after a signal.
 const ROUNDS: usize = 16;
@@ -46,7 +46,7 @@ impl Lost {
         let mut seen: HashSet<(i32, u64)> = HashSet::new();
         let mut living = Vec::new();
         for _ in 0..ROUNDS {
-            let snapshot = procfs::snapshot()?;
+            let snapshot = table::snapshot()?;
             living = self.kill_in(&snapshot);
             let fresh = living.iter().filter(|remnant| seen.insert((remnant.pid, remnant.start_time))).count();
             // A process that vanished may have left a child that this look missed.
@@ -75,7 +75,7 @@ impl Lost {
         }
         // Opened first and then looked at again, so that both are about one process.
         let pidfd = PidFd::open(pid).ok()?;
-        let now = procfs::stat(pid).ok()?;
+        let now = table::stat(pid).ok()?;
         let same = now.start_time == stat.start_time
             && if in_session { now.session == stat.session || self.is_marked(pid) } else { self.is_marked(pid) };
         if !same || !pidfd.is_alive() {
@@ -104,7 +104,7 @@ mod tests {
     fn c35_a_lost_session_is_ended_whole() {
         let leader = Fixture::shell("trap '' TERM; set -m; sleep 60 & sleep 61 & wait");
         leader.wait_for("three members", || session::members(leader.pid).unwrap().len() == 3);
-        let start_time = procfs::stat(leader.pid).unwrap().start_time;
+        let start_time = table::stat(leader.pid).unwrap().start_time;
         let lost = session_of(&leader, start_time, true);
         assert!(lost.kill().unwrap().iter().all(|remnant| !remnant.denied));
         leader.wait_for("nobody", || lost.kill().unwrap().is_empty());
@@ -114,7 +114,7 @@ mod tests {
     fn c33_a_session_number_that_another_process_has_now_is_left_alone() {
         let other = Fixture::shell("sleep 60 & wait");
         other.wait_for("two members", || session::members(other.pid).unwrap().len() == 2);
-        let start_time = procfs::stat(other.pid).unwrap().start_time;
+        let start_time = table::stat(other.pid).unwrap().start_time;
         for all_marked in [false, true] {
             assert_eq!(session_of(&other, start_time - 1, all_marked).kill().unwrap(), []);
         }
@@ -127,7 +127,7 @@ mod tests {
         crate::orphans::become_subreaper().unwrap();
         let leader = Fixture::shell("sleep 60 & exit 0");
         leader.wait_until_ended();
-        let start_time = procfs::stat(leader.pid).unwrap().start_time;
+        let start_time = table::stat(leader.pid).unwrap().start_time;
         crate::exit::reap(leader.pid).unwrap();
         assert_eq!(session_of(&leader, start_time, true).kill().unwrap(), []);
         assert_eq!(session::members(leader.pid).unwrap().len(), 1);

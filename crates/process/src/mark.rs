@@ -52,7 +52,7 @@ impl Mark {
 mod tests {
     use super::*;
     use crate::prepared::Prepared;
-    use crate::{Settings, procfs};
+    use crate::{Settings, table};
     use std::os::fd::AsFd;
 
     #[test]
@@ -70,7 +70,7 @@ mod tests {
         let starting = prepared.start(&program, [null.as_fd(); 3], false).unwrap();
         let mut escaped = None;
         crate::testing::wait_for("an escapee", || {
-            let processes = procfs::snapshot().unwrap().processes;
+            let processes = table::snapshot().unwrap().processes;
             escaped = processes.into_iter().find(|stat| {
                 stat.name == b"sleep" && stat.parent == starting.pid.as_raw_pid() && stat.session == stat.pid
             });

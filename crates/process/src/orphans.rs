@@ -6,7 +6,7 @@ use std::io;
 use rustix::process::Pid;
 
 use crate::exit;
-use crate::procfs;
+use crate::table;
 
 /// Makes orphaned descendants children of this process instead of init's.
 pub fn become_subreaper() -> io::Result<()> {
@@ -28,7 +28,7 @@ pub fn children() -> io::Result<Vec<Pid>> {
 
 fn children_by_scan() -> io::Result<Vec<Pid>> {
     let own = rustix::process::getpid().as_raw_pid();
-    let processes = procfs::snapshot()?.processes;
+    let processes = table::snapshot()?.processes;
     let ours = processes.into_iter().filter(|stat| stat.parent == own);
     Ok(ours.filter_map(|stat| Pid::from_raw(stat.pid)).collect())
 }
@@ -89,7 +89,7 @@ mod tests {
         }
         become_subreaper().unwrap();
         let parent = Fixture::shell("sleep 60 & wait");
-        parent.wait_for("its child", || procfs::snapshot().unwrap().processes.iter().any(|s| s.name == b"sleep"));
+        parent.wait_for("its child", || table::snapshot().unwrap().processes.iter().any(|s| s.name == b"sleep"));
         let mut stale = Some(children().unwrap());
         assert_eq!(stale.as_deref(), Some(&[parent.pid][..]));
         rustix::process::kill_process(parent.pid, rustix::process::Signal::KILL).unwrap();

@@ -14,12 +14,12 @@ use rustix::net::{
 };
 use rustix::process::Pid;
 
-use crate::child::{self, Failure, OomText, Settings, Stage};
+use crate::child::{self, Failure, Ready, Settings, Stage};
 use crate::exit;
 use crate::image::{self, ExecImage};
 use crate::pidfd::PidFd;
-use crate::procfs;
 use crate::spawn::BlockedSignals;
+use crate::table;
 
 /// Where a waiting child keeps its control socket.
 const CONTROL: RawFd = 3;
@@ -74,7 +74,7 @@ impl Prepared {
         let (ours, theirs) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         crate::stdio::set_nonblocking(&ours)?;
-        let oom = settings.oom_text();
+        let ready = settings.ready();
         let mut pidfd: RawFd = -1;
         // Blocked, so that no handler of ours can run in the child before it has default dispositions.
         let signals = BlockedSignals::new();
@@ -83,7 +83,7 @@ impl Prepared {
         // differs between architectures, are both zero.
         let pid = unsafe { libc::syscall(libc::SYS_clone, flags, 0usize, &raw mut pidfd, 0usize, 0usize) };
         if pid == 0 {
-            wait_and_become(theirs.as_raw_fd(), settings, &oom);
+            wait_and_become(theirs.as_raw_fd(), settings.dies_with_parent, &ready);
         }
         let error = io::Error::last_os_error();
         drop(signals);
@@ -91,7 +91,7 @@ impl Prepared {
         // SAFETY: the kernel has just made this descriptor for us.
         let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
         let mut prepared = Self { pid, pidfd: pidfd.into(), start_time: 0, control: ours };
-        match procfs::stat(pid) {
+        match table::stat(pid) {
             Ok(stat) => prepared.start_time = stat.start_time,
             Err(error) => {
                 prepared.discard();
@@ -149,7 +149,7 @@ impl Starting {
                     return Some(if self.taken.get() { Outcome::Started } else { Outcome::Untouched });
                 }
                 Ok((1, _)) if answer[0] == TAKEN => self.taken.set(true),
-                Ok(_) => return Some(Outcome::Failed(decode(answer))),
+                Ok(_) => return Some(Outcome::Failed(Failure::from_bytes(answer))),
                 Err(Errno::INTR) => {}
                 // AGAIN, or an error that says nothing about the child; its pidfd will.
                 Err(_) => return None,
@@ -163,21 +163,8 @@ impl Starting {
     }
 }
 
-fn encode(failure: Failure) -> [u8; 8] {
-    let mut bytes = [0; 8];
-    bytes[..4].copy_from_slice(&(failure.stage as i32).to_ne_bytes());
-    bytes[4..].copy_from_slice(&failure.errno.to_ne_bytes());
-    bytes
-}
-
-fn decode(bytes: [u8; 8]) -> Failure {
-    let [a, b, c, d, e, f, g, h] = bytes;
-    let stage = Stage::from_number(i32::from_ne_bytes([a, b, c, d]));
-    Failure { stage, errno: i32::from_ne_bytes([e, f, g, h]) }
-}
-
 /// The child's whole life before exec. Async-signal-safe calls only.
-fn wait_and_become(control: RawFd, settings: &Settings, oom: &OomText) -> ! {
+fn wait_and_become(control: RawFd, dies_with_parent: bool, settings: &Ready) -> ! {
     child::default_signals();
     // SAFETY: setsid and dup2 take numbers only; both async-signal-safe. dup2 of a number onto itself changes nothing.
     unsafe {
@@ -185,7 +172,7 @@ fn wait_and_become(control: RawFd, settings: &Settings, oom: &OomText) -> ! {
         libc::dup2(control, CONTROL);
         libc::fcntl(CONTROL, libc::F_SETFD, libc::FD_CLOEXEC);
     }
-    if settings.dies_with_parent {
+    if dies_with_parent {
         // A parent that has gone already is noticed by the socket's end below.
         child::die_with_parent();
     }
@@ -200,11 +187,11 @@ fn wait_and_become(control: RawFd, settings: &Settings, oom: &OomText) -> ! {
             Ok(base) => {
                 // SAFETY: the sealed memfd holds an image as the parent made it, mapped privately and writable just now.
                 let program = unsafe { image::relocate(base) };
-                child::become_program(&program, [handed[1], handed[2], handed[3]], terminal, settings, oom)
+                child::become_program(&program, [handed[1], handed[2], handed[3]], terminal, settings)
             }
             Err(errno) => Failure { stage: Stage::Setup, errno },
         };
-        let answer = encode(failure);
+        let answer = failure.to_bytes();
         // SAFETY: as above.
         unsafe { libc::send(CONTROL, answer.as_ptr().cast(), answer.len(), libc::MSG_NOSIGNAL) };
     }
@@ -228,7 +215,7 @@ fn receive() -> Option<([RawFd; HANDED], bool)> {
     unsafe {
         let received = loop {
             let received = libc::recvmsg(CONTROL, &raw mut message, libc::MSG_CMSG_CLOEXEC);
-            if received >= 0 || *libc::__errno_location() != libc::EINTR {
+            if received >= 0 || child::errno() != libc::EINTR {
                 break received;
             }
         };
@@ -256,7 +243,7 @@ fn map(memfd: RawFd) -> Result<*mut u64, i32> {
                 return Ok(base.cast());
             }
         }
-        Err(*libc::__errno_location())
+        Err(child::errno())
     }
 }
 
@@ -317,7 +304,7 @@ mod tests {
     fn a_child_that_is_killed_before_it_took_its_program_has_run_nothing_of_it() {
         let prepared = Prepared::fork(&Settings::default()).unwrap();
         prepared.pidfd.send(libc::SIGSTOP).unwrap();
-        wait_for("the stop", || crate::procfs::stat(prepared.pid).unwrap().state == b'T');
+        wait_for("the stop", || crate::table::stat(prepared.pid).unwrap().state == b'T');
         let null = crate::stdio::null().unwrap();
         let program = image(&["/bin/true"], &Environment::default(), None);
         let starting = prepared.start(&program, [null.as_fd(); 3], false).unwrap();

@@ -5,10 +5,19 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::process::Pid;
-use rustix::pty::OpenptFlags;
 use rustix::termios::{InputModes, OptionalActions, Winsize};
 
 use crate::session;
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "macos")]
+mod macos;
+
+#[cfg(target_os = "linux")]
+use linux as system;
+#[cfg(target_os = "macos")]
+use macos as system;
 
 /// The far end of a pseudo-terminal, ours. When it is closed, its session is hung up (SIGHUP to leader and foreground).
 #[derive(Debug)]
@@ -38,31 +47,15 @@ impl Terminal {
     /// A new terminal of `rows` × `columns` with the kernel's default modes plus UTF-8 line editing, and its near end for a
     /// program. Both descriptors are close-on-exec; the far end does not block.
     pub fn open(rows: u16, columns: u16) -> io::Result<(Self, OwnedFd)> {
-        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-        let master = rustix::pty::openpt(flags)?;
-        rustix::pty::unlockpt(&master)?;
-        let near = Self::open_near(&master, flags)?;
+        let (master, near) = system::pair()?;
         let mut modes = rustix::termios::tcgetattr(&near)?;
         modes.input_modes |= InputModes::IUTF8;
         rustix::termios::tcsetattr(&near, OptionalActions::Now, &modes)?;
         crate::stdio::set_nonblocking(&master)?;
-        let device = rustix::fs::fstat(&near)?.st_rdev;
+        let device = rustix::fs::fstat(&near)?.st_rdev as u64;
         let terminal = Self { master, device, near: Some(near.try_clone()?) };
         terminal.resize(rows, columns)?;
         Ok((terminal, near))
-    }
-
-    fn open_near(master: &OwnedFd, flags: OpenptFlags) -> io::Result<OwnedFd> {
-        // By the far end itself where the kernel can (4.13): no path, so no question of which /dev/pts.
-        match rustix::pty::ioctl_tiocgptpeer(master, flags) {
-            Ok(near) => Ok(near),
-            Err(Errno::NOTTY | Errno::INVAL) => {
-                let path = rustix::pty::ptsname(master, Vec::new())?;
-                let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::CLOEXEC;
-                Ok(rustix::fs::open(path, flags, rustix::fs::Mode::empty())?)
-            }
-            Err(error) => Err(error.into()),
-        }
     }
 
     /// Device number of the near end, as `stat` gives it.
@@ -101,7 +94,7 @@ impl Terminal {
         let mut group: libc::pid_t = 0;
         // SAFETY: TIOCGPGRP fills one number. Not the wrapper: the kernel's 0 (none) is no error here.
         let result =
-            unsafe { libc::ioctl(std::os::fd::AsRawFd::as_raw_fd(&self.master), libc::TIOCGPGRP, &raw mut group) };
+            unsafe { libc::ioctl(std::os::fd::AsRawFd::as_raw_fd(&self.master), libc::TIOCGPGRP as _, &raw mut group) };
         if result == 0 && group > 0 { Pid::from_raw(group) } else { None }
     }
 

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::environment::Environment;
-use crate::procfs;
 use crate::spawn::spawn;
+use crate::table;
 use crate::testing::{Fixture, image, wait_for};
 use crate::waiting::input_waiting;
 
@@ -46,7 +46,7 @@ impl Session {
     /// Whether the leader of the foreground group runs `name` already; before, it may still ignore signals.
     fn is_in_front(&self, name: &str) -> bool {
         let group = self.terminal.foreground();
-        group.is_some_and(|group| crate::procfs::stat(group).is_ok_and(|stat| stat.name == name.as_bytes()))
+        group.is_some_and(|group| table::stat(group).is_ok_and(|stat| stat.name == name.as_bytes()))
     }
 
     fn is_waiting(&self) -> bool {
@@ -169,7 +169,7 @@ fn c52_poll_for_output_or_for_another_file_does_not_wait_for_input() {
     for call in calls {
         let session = Session::start(&["/usr/bin/env", "python3", "-c", &format!("import os,select\n{call}")]);
         session.read_until("up");
-        wait_for("its sleep", || crate::procfs::stat(session.program.pid).unwrap().state == b'S');
+        wait_for("its sleep", || table::stat(session.program.pid).unwrap().state == b'S');
         assert!(!session.is_waiting(), "{call}");
     }
 }
@@ -179,7 +179,7 @@ fn c52_a_stopped_reader_does_not_wait() {
     let session = Session::start(&["/bin/cat"]);
     session.expect_waiting("cat");
     rustix::process::kill_process(session.program.pid, rustix::process::Signal::STOP).unwrap();
-    wait_for("the stop", || crate::procfs::stat(session.program.pid).unwrap().state == b'T');
+    wait_for("the stop", || table::stat(session.program.pid).unwrap().state == b'T');
     assert!(!session.is_waiting());
 }
 
@@ -232,13 +232,13 @@ fn c52_who_sleeps_on_a_socket_does_not_wait_unless_somebody_outside_reads_the_te
     for (front, outside) in cases {
         let session = relay(front, outside);
         session.read_until("up");
-        let sleeps = |stat: &procfs::Stat| stat.state == b'S';
+        let sleeps = |stat: &table::Stat| stat.state == b'S';
         wait_for("the sleep of all", || {
-            let family = procfs::snapshot().unwrap().processes;
+            let family = table::snapshot().unwrap().processes;
             let family: Vec<_> = family.iter().filter(|stat| stat.parent == session.program.pid.as_raw_pid()).collect();
             !family.is_empty()
                 && family.iter().all(|stat| sleeps(stat))
-                && sleeps(&procfs::stat(session.program.pid).unwrap())
+                && sleeps(&table::stat(session.program.pid).unwrap())
         });
         for _ in 0..5 {
             assert!(!session.is_waiting(), "{front} with {outside}");

@@ -5,11 +5,10 @@
 
 use std::io;
 
-use rustix::io::Errno;
-use rustix::process::{Pid, WaitId, WaitIdOptions};
+use rustix::process::Pid;
 
 use crate::pidfd::PidFd;
-use crate::procfs::{self, Snapshot, Stat};
+use crate::table::{self, Snapshot, Stat};
 
 /// How often a pass over `/proc` is repeated when processes vanished under it.
 const PASSES: usize = 4;
@@ -27,7 +26,11 @@ pub struct Member {
 ///
 /// Zombies do not count, a kept leader included. A living member whose parent lives is not seen here; see
 /// [`crate::orphans`] for why no unknown child means an empty session.
+#[cfg(target_os = "linux")]
 pub fn has_no_living_child(group: Pid) -> bool {
+    use rustix::io::Errno;
+    use rustix::process::{WaitId, WaitIdOptions};
+
     let options = WaitIdOptions::CONTINUED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     matches!(rustix::process::waitid(WaitId::Pgid(Some(group)), options), Err(Errno::CHILD))
 }
@@ -49,7 +52,7 @@ pub fn members_without_leader_in(snapshot: &Snapshot, session: Pid) -> Vec<Membe
 pub fn members(session: Pid) -> io::Result<Vec<Member>> {
     let mut found = Vec::new();
     for _ in 0..PASSES {
-        let snapshot = procfs::snapshot()?;
+        let snapshot = table::snapshot()?;
         found = members_in(&snapshot, session);
         // Found somebody: that is news enough. Nobody: believed only when nothing vanished during the pass.
         if !found.is_empty() || !snapshot.incomplete {
@@ -63,7 +66,7 @@ pub fn members(session: Pid) -> io::Result<Vec<Member>> {
 fn confirm(stat: &Stat, session: Pid) -> Option<Member> {
     let pid = Pid::from_raw(stat.pid)?;
     let pidfd = PidFd::open(pid).ok()?;
-    let now = procfs::stat(pid).ok()?;
+    let now = table::stat(pid).ok()?;
     let same = now.start_time == stat.start_time && now.session == session.as_raw_pid();
     (same && pidfd.is_alive()).then_some(Member { stat: now, pidfd })
 }
@@ -97,7 +100,7 @@ mod tests {
             "import os,time\nif os.fork()==0: os._exit(0)\ntime.sleep(60)",
         ]);
         leader.wait_for("a zombie child", || {
-            procfs::snapshot()
+            table::snapshot()
                 .unwrap()
                 .processes
                 .iter()

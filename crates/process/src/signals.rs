@@ -1,55 +1,23 @@
-//! Signal numbers and their names, as Node names them.
+//! Signal numbers of this system and their names, as Node names them.
 
-/// The highest signal number of Linux.
-pub const LAST: i32 = 64;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "macos")]
+mod macos;
 
-/// Names of 1–31 on x86-64 and arm64; for numbers with two names the one that Node reports (`SIGABRT`, `SIGIO`).
-const NAMES: [&str; 31] = [
-    "SIGHUP",
-    "SIGINT",
-    "SIGQUIT",
-    "SIGILL",
-    "SIGTRAP",
-    "SIGABRT",
-    "SIGBUS",
-    "SIGFPE",
-    "SIGKILL",
-    "SIGUSR1",
-    "SIGSEGV",
-    "SIGUSR2",
-    "SIGPIPE",
-    "SIGALRM",
-    "SIGTERM",
-    "SIGSTKFLT",
-    "SIGCHLD",
-    "SIGCONT",
-    "SIGSTOP",
-    "SIGTSTP",
-    "SIGTTIN",
-    "SIGTTOU",
-    "SIGURG",
-    "SIGXCPU",
-    "SIGXFSZ",
-    "SIGVTALRM",
-    "SIGPROF",
-    "SIGWINCH",
-    "SIGIO",
-    "SIGPWR",
-    "SIGSYS",
-];
+#[cfg(target_os = "linux")]
+use linux as system;
+#[cfg(target_os = "macos")]
+use macos as system;
 
-/// The name of signal `number`; `None` outside 1–64.
+pub use system::LAST;
+
+/// The name of signal `number`; `None` for what is none here.
 ///
-/// Node has no names for real-time signals and reports a death by one as exit code 0, which would be a lie: here they are
-/// `SIGRTMIN+N` counted from 34, as shells print them, and `SIG32`/`SIG33`, which the C library keeps for itself.
+/// Node has no names for the real-time signals of Linux and reports a death by one as exit code 0, which would be a lie: here they
+/// are `SIGRTMIN+N` counted from 34, as shells print them, and `SIG32`/`SIG33`, which the C library keeps for itself.
 pub fn name(number: i32) -> Option<String> {
-    match number {
-        1..=31 => usize::try_from(number - 1).ok().map(|index| NAMES[index].to_owned()),
-        32 | 33 => Some(format!("SIG{number}")),
-        34 => Some("SIGRTMIN".to_owned()),
-        35..=LAST => Some(format!("SIGRTMIN+{}", number - 34)),
-        _ => None,
-    }
+    system::name(number)
 }
 
 /// The number of a signal's name; the inverse of [`name`], with the aliases `SIGIOT` and `SIGPOLL`.
@@ -67,7 +35,11 @@ mod tests {
 
     #[test]
     fn names_agree_with_the_numbers_of_the_platform() {
-        for (text, value) in [("SIGKILL", libc::SIGKILL), ("SIGSTKFLT", libc::SIGSTKFLT), ("SIGSYS", libc::SIGSYS)] {
+        #[cfg(target_os = "linux")]
+        assert_eq!(name(libc::SIGSTKFLT).as_deref(), Some("SIGSTKFLT"));
+        #[cfg(target_os = "macos")]
+        assert_eq!(name(libc::SIGEMT).as_deref(), Some("SIGEMT"));
+        for (text, value) in [("SIGKILL", libc::SIGKILL), ("SIGUSR1", libc::SIGUSR1), ("SIGSYS", libc::SIGSYS)] {
             assert_eq!(name(value).as_deref(), Some(text));
         }
         assert_eq!(number("SIGCHLD"), Some(libc::SIGCHLD));
@@ -79,7 +51,12 @@ mod tests {
         for value in 1..=LAST {
             assert_eq!(number(&name(value).unwrap()), Some(value));
         }
-        assert_eq!((name(0), name(65), number("SIGNOPE")), (None, None, None));
+        assert_eq!((name(0), name(LAST + 1), number("SIGNOPE")), (None, None, None));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn real_time_signals_are_named_as_shells_print_them() {
         assert_eq!(name(36).as_deref(), Some("SIGRTMIN+2"));
     }
 }

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
+use crate::Stage;
 use crate::environment::Environment;
 use crate::testing::{Fixture, Way, scratch};
 
@@ -44,7 +45,7 @@ fn c19_a_program_gets_clean_signals_and_only_three_descriptors() {
 fn c11_the_pid_is_also_the_session_and_the_group() {
     for way in both() {
         let child = Fixture::started(way, &["sleep", "60"], &environment());
-        let stat = crate::procfs::stat(child.pid).unwrap();
+        let stat = crate::table::stat(child.pid).unwrap();
         assert_eq!((stat.session, stat.group), (child.pid.as_raw_pid(), child.pid.as_raw_pid()));
         child.kill();
     }
@@ -128,7 +129,7 @@ fn a_failed_start_leaves_no_child_behind() {
     let zombies = crate::orphans::children()
         .unwrap()
         .into_iter()
-        .filter(|&pid| crate::procfs::stat(pid).is_ok_and(|stat| stat.state == b'Z' && stat.name == b"no-such-clone"));
+        .filter(|&pid| crate::table::stat(pid).is_ok_and(|stat| stat.state == b'Z' && stat.name == b"no-such-clone"));
     assert_eq!(zombies.count(), 0);
 }
 

@@ -4,16 +4,32 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "macos")]
+mod macos;
+
+#[cfg(target_os = "linux")]
+use linux as system;
+#[cfg(target_os = "macos")]
+use macos as system;
 
 /// The null device, open both ways.
 pub fn null() -> io::Result<OwnedFd> {
     Ok(rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-/// A connected pair of Unix stream sockets, what Node gives its children as standard input: (ours, theirs).
+/// A connected pair of Unix stream sockets, what Node gives its children as standard input: (ours, theirs). Both are close-on-exec.
 pub fn socket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
-    Ok(rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?)
+    system::socket_pair()
+}
+
+/// Sends on a socket of [`socket_pair`], ours. Without SIGPIPE when nobody has the other end any more: that is `EPIPE` only. May take a
+/// part; what it can't take at all is `WouldBlock` for a non-blocking one.
+pub fn send(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
+    let sent = rustix::io::retry_on_intr(|| rustix::net::send(&socket, bytes, system::SEND));
+    Ok(sent?)
 }
 
 /// Makes reads and writes of this open file description return at once.
@@ -48,5 +64,19 @@ mod tests {
         let mut buffer = [0; 1];
         assert_eq!(rustix::io::read(&ours, &mut buffer).unwrap_err(), rustix::io::Errno::AGAIN);
         assert!(!rustix::fs::fcntl_getfl(&theirs).unwrap().contains(OFlags::NONBLOCK));
+    }
+
+    #[test]
+    fn what_nobody_can_receive_any_more_is_an_error_and_no_signal() {
+        let (ours, theirs) = socket_pair().unwrap();
+        assert_eq!(send(&ours, b"abc").unwrap(), 3);
+        drop(theirs);
+        // SIGPIPE is ignored in test programs, so let it end one that would get it.
+        // SAFETY: both take numbers and a constant; nothing else of this process writes to a broken pipe meanwhile.
+        let before = unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+        let error = send(&ours, b"abc").unwrap_err();
+        // SAFETY: as above.
+        unsafe { libc::signal(libc::SIGPIPE, before) };
+        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
     }
 }

@@ -9,8 +9,8 @@ use std::io;
 
 use rustix::process::Pid;
 
-use crate::procfs;
 use crate::session::{self, Member};
+use crate::table;
 
 /// How often new members are looked for after a signal.
 const ROUNDS: usize = 16;
@@ -84,7 +84,7 @@ fn signal_each_once(sessions: &[(Pid, LeadersGroup)], signals: &[i32]) -> io::Re
     let mut outcomes: HashMap<Pid, Outcome> =
         sessions.iter().map(|&(leader, _)| (leader, Outcome::default())).collect();
     for _ in 0..ROUNDS {
-        let snapshot = procfs::snapshot()?;
+        let snapshot = table::snapshot()?;
         // A process that vanished may have left a child that this pass missed.
         let mut fresh = snapshot.incomplete;
         for &(leader, group) in sessions {
@@ -121,7 +121,7 @@ fn signal_member(member: &Member, (leader, group): (Pid, LeadersGroup), signals:
     let signals: &[i32] = if in_leaders_group && signals[0] != libc::SIGKILL { &[0] } else { signals };
     for &signal in signals {
         if member.pidfd.send(signal).is_err_and(|error| error.raw_os_error() == Some(libc::EPERM)) {
-            let uid = Pid::from_raw(member.stat.pid).and_then(|pid| crate::procfs::user(pid).ok());
+            let uid = Pid::from_raw(member.stat.pid).and_then(|pid| crate::table::user(pid).ok());
             let uid = uid.unwrap_or(u32::MAX);
             return Some(Denied { pid: member.stat.pid, uid, start_time: member.stat.start_time });
         }
@@ -132,7 +132,7 @@ fn signal_member(member: &Member, (leader, group): (Pid, LeadersGroup), signals:
 /// Sends SIGKILL to process `pid` if it is the one that started at `start_time`. `ESRCH` when it is not.
 pub fn kill_exactly(pid: Pid, start_time: u64) -> io::Result<()> {
     let pidfd = crate::pidfd::PidFd::open(pid)?;
-    if crate::procfs::stat(pid)?.start_time != start_time {
+    if crate::table::stat(pid)?.start_time != start_time {
         return Err(io::Error::from_raw_os_error(libc::ESRCH));
     }
     pidfd.send(libc::SIGKILL)
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn c33_a_kill_by_pid_and_start_time_reaches_only_that_process() {
         let child = Fixture::shell("sleep 60");
-        let start_time = crate::procfs::stat(child.pid).unwrap().start_time;
+        let start_time = crate::table::stat(child.pid).unwrap().start_time;
         let error = kill_exactly(child.pid, start_time + 1).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::ESRCH));
         assert!(!gone(&child));

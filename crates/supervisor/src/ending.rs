@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use process::pidfd::PidFd;
 use process::terminate::Denied;
-use process::{Pid, orphans, procfs};
+use process::{Pid, orphans, table};
 use protocol::Time;
 use protocol::control::{FromSupervisor, Survivor};
 
@@ -131,7 +131,7 @@ impl Worker {
         let escapees = orphans::reap_except(&kept).unwrap_or_default();
         let refused = escapees.iter().filter_map(|&pid| {
             let error = PidFd::open(pid).ok()?.send(libc::SIGKILL).err()?;
-            let start_time = procfs::stat(pid).ok()?.start_time;
+            let start_time = table::stat(pid).ok()?.start_time;
             Some(survivor(0, &denied(pid, start_time), error.raw_os_error().unwrap_or(libc::EPERM)))
         });
         let refused = refused.collect();
@@ -140,6 +140,6 @@ impl Worker {
 }
 
 fn denied(pid: Pid, start_time: u64) -> Denied {
-    let uid = procfs::user(pid).unwrap_or(u32::MAX);
+    let uid = table::user(pid).unwrap_or(u32::MAX);
     Denied { pid: pid.as_raw_pid(), uid, start_time }
 }

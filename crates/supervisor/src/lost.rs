@@ -7,7 +7,7 @@ use std::time::Duration;
 use process::lost::{Lost, Remnant};
 use process::mark::Mark;
 use process::terminate::Denied;
-use process::{Pid, procfs};
+use process::{Pid, table};
 use protocol::Time;
 use protocol::control::{FromSupervisor, LostSession, Survivor};
 
@@ -49,7 +49,7 @@ impl Pursuit {
 
     fn survivors(&self, remnants: &[Remnant]) -> Vec<Survivor> {
         let one = |remnant: &Remnant| {
-            let uid = Pid::from_raw(remnant.pid).and_then(|pid| procfs::user(pid).ok()).unwrap_or(u32::MAX);
+            let uid = Pid::from_raw(remnant.pid).and_then(|pid| table::user(pid).ok()).unwrap_or(u32::MAX);
             let denied = Denied { pid: remnant.pid, uid, start_time: remnant.start_time };
             let command = self.commands.get(&remnant.session).copied().unwrap_or(0);
             survivor(command, &denied, if remnant.denied { libc::EPERM } else { libc::ETIMEDOUT })

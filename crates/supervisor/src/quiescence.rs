@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use process::pidfd::PidFd;
-use process::procfs::{self, Snapshot};
+use process::table::{self, Snapshot};
 use process::{Pid, orphans, session};
 use protocol::{CommandId, Time};
 
@@ -110,7 +110,7 @@ fn member_among(orphans: &[Pid], leader: Pid) -> Option<Found> {
 
 fn member_anywhere(snapshot: &mut Option<Snapshot>, leader: Pid) -> Option<Found> {
     if snapshot.is_none() {
-        *snapshot = procfs::snapshot().ok();
+        *snapshot = table::snapshot().ok();
     }
     let members = match snapshot {
         Some(snapshot) if !snapshot.incomplete => session::members_in(snapshot, leader),

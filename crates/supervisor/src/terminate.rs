@@ -141,7 +141,7 @@ impl Worker {
         let leader = self.commands.get(&id)?.pid()?;
         let member = process::session::members(leader).ok()?.into_iter().next()?;
         let pid = member.stat.pid;
-        let uid = Pid::from_raw(pid).and_then(|pid| process::procfs::user(pid).ok()).unwrap_or(u32::MAX);
+        let uid = Pid::from_raw(pid).and_then(|pid| process::table::user(pid).ok()).unwrap_or(u32::MAX);
         Some(survivor(id, &Denied { pid, uid, start_time: member.stat.start_time }, libc::ETIMEDOUT))
     }
 }

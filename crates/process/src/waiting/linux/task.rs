@@ -3,7 +3,7 @@
 use std::io::IoSliceMut;
 use std::os::linux::fs::MetadataExt;
 
-use crate::procfs;
+use crate::table::linux as procfs;
 
 /// Device number of `/dev/tty`: major 5, minor 0.
 const DEV_TTY: u64 = 5 << 8;

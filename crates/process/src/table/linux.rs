@@ -1,38 +1,11 @@
-//! Facts about processes from `/proc`.
+//! From `/proc`.
 
 use std::io;
 use std::path::PathBuf;
 
 use rustix::process::Pid;
 
-/// The fields of `/proc/PID/stat` that matter here.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stat {
-    /// Process id.
-    pub pid: i32,
-    /// Command name, at most 15 bytes, anything in it.
-    pub name: Vec<u8>,
-    /// State letter; `Z` also when only the main thread has left.
-    pub state: u8,
-    /// Parent's id.
-    pub parent: i32,
-    /// Process group.
-    pub group: i32,
-    /// Session.
-    pub session: i32,
-    /// Device number of the controlling terminal as the kernel encodes it; 0 for none.
-    pub terminal: i32,
-    /// Start time in clock ticks since boot: with the pid it identifies a process.
-    pub start_time: u64,
-}
-
-impl Stat {
-    /// Device number of the controlling terminal as `st_rdev` gives it; 0 for none.
-    pub fn controlling(&self) -> u64 {
-        // The kernel's old encoding has the same bits for terminals.
-        u64::from(self.terminal.cast_unsigned())
-    }
-}
+use super::{Snapshot, Stat};
 
 /// Facts of process `pid`; `ENOENT` or `ESRCH` when there is none.
 pub fn stat(pid: Pid) -> io::Result<Stat> {
@@ -70,15 +43,6 @@ pub fn user(pid: Pid) -> io::Result<u32> {
     user.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
 }
 
-/// A pass over all processes.
-#[derive(Debug, Default)]
-pub struct Snapshot {
-    /// Every process that could be read, in ascending pid order.
-    pub processes: Vec<Stat>,
-    /// Whether one vanished while it was read, so that a child of it may have been missed.
-    pub incomplete: bool,
-}
-
 /// Reads the facts of all processes once.
 pub fn snapshot() -> io::Result<Snapshot> {
     let mut snapshot = Snapshot::default();
@@ -108,13 +72,5 @@ mod tests {
         assert_eq!((stat.parent, stat.group, stat.session, stat.terminal), (1, 40, 39, 34816));
         assert_eq!(stat.start_time, 777);
         assert_eq!(parse_stat(b"42 (x"), None);
-    }
-
-    #[test]
-    fn this_process_is_in_the_snapshot_with_its_user() {
-        let own = rustix::process::getpid();
-        let snapshot = snapshot().unwrap();
-        assert!(snapshot.processes.iter().any(|stat| stat.pid == own.as_raw_pid()));
-        assert_eq!(user(own).unwrap(), rustix::process::getuid().as_raw());
     }
 }
