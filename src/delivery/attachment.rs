@@ -1,5 +1,7 @@
 //! The byte streams to a running supervisor.
 
+use std::task::{Context, Poll, ready};
+
 use bytes::Bytes;
 
 use crate::envd::{Envd, Error, Event, InputOutcome, InputSink, Output};
@@ -40,24 +42,24 @@ pub struct SupervisorOutput {
 }
 
 impl SupervisorOutput {
-    /// The next bytes, never none. May be dropped while it waits without losing any.
+    /// The next bytes, never none.
     ///
     /// # Errors
     /// The connection is over: [`DeliveryError::Ended`] with the last of its stderr when the `join` ended, else what the network said.
-    pub async fn next(&mut self) -> Result<Bytes, DeliveryError> {
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Bytes, DeliveryError>> {
         loop {
-            match self.output.next().await? {
+            match ready!(self.output.poll_next(cx))? {
                 Some(Event::Stdout(bytes)) if bytes.is_empty() => {}
-                Some(Event::Stdout(bytes)) => return Ok(bytes),
+                Some(Event::Stdout(bytes)) => return Poll::Ready(Ok(bytes)),
                 Some(Event::Stderr(bytes)) => self.stderr.push(&bytes),
                 Some(Event::Ended(ended)) => {
-                    return Err(DeliveryError::Ended {
+                    return Poll::Ready(Err(DeliveryError::Ended {
                         exit_code: ended.exit_code,
                         status: ended.status,
                         stderr: self.stderr.text(),
-                    });
+                    }));
                 }
-                None => return Err(DeliveryError::over()),
+                None => return Poll::Ready(Err(DeliveryError::over())),
             }
         }
     }

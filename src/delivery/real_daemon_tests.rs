@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+use std::future::poll_fn;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -72,14 +73,14 @@ impl Case {
 async fn attach(delivery: &Delivery) {
     let mut attachment = delivery.attach().await.unwrap();
     let root = format!("ready join {}\n", delivery_root(delivery));
-    assert_eq!(timeout(LIMIT, attachment.output.next()).await.unwrap().unwrap(), root);
+    assert_eq!(timeout(LIMIT, poll_fn(|cx| attachment.output.poll_next(cx))).await.unwrap().unwrap(), root);
     let (sink, _outcome) = attachment.stream_input();
     sink.send(Bytes::from_static(b"one")).await.unwrap();
-    assert_eq!(timeout(LIMIT, attachment.output.next()).await.unwrap().unwrap(), "one");
+    assert_eq!(timeout(LIMIT, poll_fn(|cx| attachment.output.poll_next(cx))).await.unwrap().unwrap(), "one");
     attachment.unary_input().send(Bytes::from_static(b"two")).await.unwrap();
-    assert_eq!(timeout(LIMIT, attachment.output.next()).await.unwrap().unwrap(), "two");
+    assert_eq!(timeout(LIMIT, poll_fn(|cx| attachment.output.poll_next(cx))).await.unwrap().unwrap(), "two");
     Envd::new(real_facts()).unwrap().kill(attachment.pid).await.unwrap();
-    let end = timeout(LIMIT, attachment.output.next()).await.unwrap().unwrap_err();
+    let end = timeout(LIMIT, poll_fn(|cx| attachment.output.poll_next(cx))).await.unwrap().unwrap_err();
     assert!(matches!(&end, DeliveryError::Ended { stderr: Some(text), .. } if text == "noise"), "{end:?}");
 }
 

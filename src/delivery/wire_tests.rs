@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+use std::future::poll_fn;
 use std::{sync::Mutex, time::Duration};
 
 use bytes::Bytes;
@@ -107,7 +108,7 @@ async fn a_daemon_without_a_shell_gets_the_upload_first_and_then_a_plain_start()
     let delivery = delivery(&server, "0.6.13");
     for _ in 0..2 {
         let mut attachment = timeout(LIMIT, delivery.attach()).await.unwrap().unwrap();
-        assert_eq!(attachment.output.next().await.unwrap(), "READY");
+        assert_eq!(poll_fn(|cx| attachment.output.poll_next(cx)).await.unwrap(), "READY");
     }
     let programs: Vec<_> = server
         .got()

@@ -59,8 +59,13 @@ impl<M: DeserializeOwned> Decoder for Json<M> {
     }
 }
 
-/// Some servers write `null` for what has no value where the mapping wants the key left out: those get a second reading.
-fn read<M: DeserializeOwned>(text: &[u8]) -> Result<M, Status> {
+/// A message as JSON.
+pub(super) fn write<M: Serialize>(message: &M) -> Result<Vec<u8>, Status> {
+    serde_json::to_vec(message).map_err(|error| bad(&error))
+}
+
+/// A message of JSON. Some servers write `null` for what has no value where the mapping wants the key left out: those get a second reading.
+pub(super) fn read<M: DeserializeOwned>(text: &[u8]) -> Result<M, Status> {
     serde_json::from_slice(text).or_else(|first| {
         let mut value: Value = serde_json::from_slice(text).map_err(|_| bad(&first))?;
         drop_nulls(&mut value);

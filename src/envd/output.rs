@@ -1,21 +1,19 @@
-//! What a started program writes, read ahead by a bounded amount.
+//! What a started program writes. Nothing is read ahead: a stream that nobody asks holds back the program.
 
-use std::sync::Arc;
+use std::{
+    fmt,
+    future::poll_fn,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use envd_api::process::{StartResponse, process_event, process_event::data_event};
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore, mpsc},
-    task::JoinHandle,
-};
-use tonic::Streaming;
 
-use super::{client::Envd, error::Error};
+use super::{client::Envd, connect::Messages, error::Error};
 
-/// Read ahead at most this many bytes ...
-const AHEAD_BYTES: u32 = 2 << 20;
-/// ... in at most this many events.
-const AHEAD_EVENTS: usize = 256;
+/// After the end of the program the server gets this long to end the stream, then the connection is not used again.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// One event of a program's stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,18 +37,23 @@ pub struct Ended {
     pub status: String,
 }
 
-/// The events of one program.
-#[derive(Debug)]
+/// The events of one program. Dropping it closes the stream at once: one that is open and that nobody reads would block every other
+/// reader of the program.
 pub struct Output {
-    events: mpsc::Receiver<(Result<Event, Error>, Option<OwnedSemaphorePermit>)>,
+    envd: Envd,
+    messages: Option<Messages<StartResponse>>,
     first: Option<Event>,
-    reader: JoinHandle<()>,
+}
+
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Output").field("open", &self.messages.is_some()).finish_non_exhaustive()
+    }
 }
 
 impl Output {
-    pub(super) fn new(envd: Envd, stream: Streaming<StartResponse>) -> Self {
-        let (sender, events) = mpsc::channel(AHEAD_EVENTS);
-        Self { events, first: None, reader: tokio::spawn(read(envd, stream, sender)) }
+    pub(super) fn new(envd: Envd, messages: Messages<StartResponse>) -> Self {
+        Self { envd, messages: Some(messages), first: None }
     }
 
     /// The next event; `None` after [`Event::Ended`]. May be dropped while waiting without losing an event.
@@ -58,56 +61,48 @@ impl Output {
     /// # Errors
     /// When the stream breaks before the end of the program was told; then it is over.
     pub async fn next(&mut self) -> Result<Option<Event>, Error> {
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// The same, for whoever waits for more than this.
+    ///
+    /// # Errors
+    /// As [`Output::next`].
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Event>, Error>> {
         if let Some(first) = self.first.take() {
-            return Ok(Some(first));
+            return Poll::Ready(Ok(Some(first)));
         }
-        self.events.recv().await.map(|(event, _permit)| event).transpose()
+        loop {
+            let Some(messages) = &mut self.messages else { return Poll::Ready(Ok(None)) };
+            let error = match ready!(messages.poll_next(cx)) {
+                Some(Ok(message)) => match event_of(message) {
+                    Some(event) => {
+                        if matches!(event, Event::Ended(_)) {
+                            self.part();
+                        }
+                        return Poll::Ready(Ok(Some(event)));
+                    }
+                    None => continue,
+                },
+                None => Error::Transport { unsent: false, message: "the stream ended before the process".into() },
+                Some(Err(status)) => self.envd.error(status),
+            };
+            self.messages = None;
+            return Poll::Ready(Err(error));
+        }
     }
 
     /// Puts an event back, to be the next one.
     pub fn put_back(&mut self, event: Event) {
         self.first = Some(event);
     }
-}
 
-impl Drop for Output {
-    /// Closes the stream at once: an open stream that nobody reads would block every other reader of the program.
-    fn drop(&mut self) {
-        self.reader.abort();
-    }
-}
-
-async fn read(
-    envd: Envd,
-    mut stream: Streaming<StartResponse>,
-    sender: mpsc::Sender<(Result<Event, Error>, Option<OwnedSemaphorePermit>)>,
-) {
-    let ahead = Arc::new(Semaphore::new(AHEAD_BYTES as usize));
-    loop {
-        let event = match stream.message().await {
-            Ok(Some(message)) => match event_of(message) {
-                Some(event) => Ok(event),
-                None => continue,
-            },
-            Ok(None) => Err(Error::Transport { unsent: false, message: "the stream ended before the process".into() }),
-            Err(status) => Err(envd.error(status)),
-        };
-        let last = !matches!(event, Ok(Event::Stdout(_) | Event::Stderr(_)));
-        let permit = match &event {
-            Ok(Event::Stdout(bytes) | Event::Stderr(bytes)) => {
-                let weight = u32::try_from(bytes.len()).unwrap_or(AHEAD_BYTES).min(AHEAD_BYTES);
-                ahead.clone().acquire_many_owned(weight).await.ok()
-            }
-            _ => None,
-        };
-        if sender.send((event, permit)).await.is_err() {
-            return;
-        }
-        if last {
-            // Reading up to the end frame lets the connection be used again.
-            let _ = stream.message().await;
-            return;
-        }
+    /// Reads up to the end frame, so that the connection can be used again.
+    fn part(&mut self) {
+        let Some(mut messages) = self.messages.take() else { return };
+        tokio::spawn(async move {
+            let _ = tokio::time::timeout(FAREWELL, messages.next()).await;
+        });
     }
 }
 

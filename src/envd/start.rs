@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use envd_api::process::{ProcessConfig, StartRequest, StartResponse, process_event::Event as Wire};
-use http::{HeaderValue, header};
-use tonic::{Request, Streaming, metadata::MetadataValue};
+use http::{HeaderMap, HeaderValue, header};
+use tonic::Status;
 
 use super::{
-    client::{Envd, with_client},
+    client::Envd,
+    connect::{Codec, Messages},
     error::Error,
     output::Output,
 };
@@ -53,33 +54,26 @@ impl Envd {
             stdin: Some(true),
         };
         self.in_time("starting a process", async {
-            let mut stream = self.negotiate(|codec| self.attempt_start(codec, message.clone())).await?;
-            let first = stream.message().await.map_err(|status| self.error(status))?;
+            let mut messages = self.negotiate(|codec| self.attempt_start(codec, &message)).await?;
+            let first = messages.next().await.transpose().map_err(|status| self.error(status))?;
             let pid = match first.and_then(|message| message.event?.event) {
                 Some(Wire::Start(start)) => start.pid,
                 Some(_) => return Err(Error::Protocol("the first event of a process is not its start".into())),
                 None => return Err(Error::Protocol("the stream of a process ended before its start".into())),
             };
-            Ok(Started { pid, output: Output::new(self.clone(), stream) })
+            Ok(Started { pid, output: Output::new(self.clone(), messages) })
         })
         .await
     }
 
-    async fn attempt_start(
-        &self,
-        codec: super::connect::Codec,
-        message: StartRequest,
-    ) -> Result<Streaming<StartResponse>, tonic::Status> {
-        let mut request = Request::new(message);
+    async fn attempt_start(&self, codec: Codec, message: &StartRequest) -> Result<Messages<StartResponse>, Status> {
+        let mut headers = HeaderMap::new();
         if let Some(user) = self.facts().start_user() {
             // Base64 is always a valid header value.
             if let Ok(value) = HeaderValue::from_str(&format!("Basic {}", STANDARD.encode(format!("{user}:")))) {
-                let value = MetadataValue::try_from(value.as_bytes()).ok();
-                value.map(|value| request.metadata_mut().insert(header::AUTHORIZATION.as_str(), value));
+                headers.insert(header::AUTHORIZATION, value);
             }
         }
-        let service = self.service(&self.lanes().down, codec);
-        Ok(with_client!(process::process_client::ProcessClient, service, client => client.start(request).await)?
-            .into_inner())
+        self.service(&self.lanes().down, codec).open("/process.Process/Start", message, headers).await
     }
 }

@@ -162,7 +162,10 @@ impl Reader {
         // Counted first: JavaScript may have taken it before the next line is reached.
         let length = piece.len();
         self.flow.given(length);
-        let consumed = self.command.push(self.channel, piece);
+        let (consumed, waits) = self.command.push(self.channel, piece);
+        if waits {
+            self.command.announce(self.channel);
+        }
         if consumed > 0 {
             self.flow.consumed(consumed);
         }

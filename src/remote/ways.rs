@@ -1,6 +1,9 @@
 //! The daemon's streams as a session wants them.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    task::{Context, Poll},
+};
 
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt as _};
@@ -15,8 +18,8 @@ use crate::{
 pub struct Down(pub SupervisorOutput);
 
 impl Incoming for Down {
-    fn next(&mut self) -> BoxFuture<'_, Result<Bytes, String>> {
-        async { self.0.next().await.map_err(|error| error.to_string()) }.boxed()
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Bytes, String>> {
+        self.0.poll_next(cx).map_err(|error| error.to_string())
     }
 }
 

@@ -173,8 +173,11 @@ impl Command {
     /// Takes up to `max` bytes of an output that waits for its reader.
     pub fn take(&self, channel: OutputChannel, max: usize) -> Option<Vec<u8>> {
         let mut state = self.lock();
-        let bytes = state.outputs[index(channel)].as_mut()?.take(max)?;
-        state.tell(|id| Op::Consumed(id, channel, bytes.len()));
+        let output = state.outputs[index(channel)].as_mut()?;
+        let bytes = output.take(max)?;
+        if let Some(taken) = output.taken() {
+            state.tell(|id| Op::Consumed(id, channel, taken));
+        }
         Some(bytes)
     }
 
@@ -381,15 +384,24 @@ impl Command {
         self.recount(&mut state);
     }
 
-    /// Bytes of an output came; returns how many are consumed already.
-    pub fn push(&self, channel: OutputChannel, bytes: Bytes) -> usize {
+    /// Bytes of an output came. Returns how many are consumed already, and whether its reader waits for [`Command::announce`].
+    pub fn push(&self, channel: OutputChannel, bytes: Bytes) -> (usize, bool) {
         let mut state = self.lock();
-        let Some(output) = &mut state.outputs[index(channel)] else { return bytes.len() };
-        let (consumed, tell) = output.push(bytes);
-        if tell {
-            self.wakes.mark(self.id, mask(channel));
-        }
-        consumed
+        let Some(output) = &mut state.outputs[index(channel)] else { return (bytes.len(), false) };
+        output.push(bytes)
+    }
+
+    /// Wakes the reader of an output.
+    pub fn announce(&self, channel: OutputChannel) {
+        self.wakes.mark(self.id, mask(channel));
+    }
+
+    /// Fewer taken bytes than this need not be told ([`Op::Consumed`]). Returns what was taken and not told so far, when it is as much.
+    pub fn tell_from(&self, channel: OutputChannel, bytes: usize) -> Option<usize> {
+        let mut state = self.lock();
+        let output = state.outputs[index(channel)].as_mut()?;
+        output.set_tell_from(bytes);
+        output.taken()
     }
 
     /// Bytes of an output that is collected came; they are copied.

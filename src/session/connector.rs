@@ -1,6 +1,9 @@
 //! What the driver needs of the world: connections to the supervisor, and word of the sandbox.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    task::{Context, Poll},
+};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -36,10 +39,10 @@ pub struct Connection {
 
 /// The supervisor's bytes.
 pub trait Incoming: Send {
-    /// The next bytes. May be dropped while it waits without losing any.
+    /// The next bytes, when they are there.
     ///
     /// The error is a sentence: why the connection is over.
-    fn next(&mut self) -> BoxFuture<'_, Result<Bytes, String>>;
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Bytes, String>>;
 }
 
 /// A way to the supervisor.

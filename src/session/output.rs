@@ -40,6 +40,10 @@ pub struct Output {
     store: Store,
     end: Option<StreamEnd>,
     unwanted: bool,
+    /// Bytes that a reader took and nobody was told of.
+    untold: usize,
+    /// How many of these are worth telling.
+    tell_from: usize,
 }
 
 #[derive(Debug)]
@@ -65,7 +69,7 @@ impl Output {
                 Store::Tail(Tail::new(window), spill.map(|cap| Spill { cap, path: None, complete_to: 0, lost: false }))
             }
         };
-        Self { store, end: None, unwanted: false }
+        Self { store, end: None, unwanted: false, untold: 0, tell_from: 1 }
     }
 
     /// Takes bytes of the stream. Returns how many are consumed already, and whether a reader should be told.
@@ -139,10 +143,20 @@ impl Output {
 
     /// Takes up to `max` waiting bytes.
     pub fn take(&mut self, max: usize) -> Option<Vec<u8>> {
-        match &mut self.store {
-            Store::Queue(queue) => queue.take(max),
-            Store::Tail(..) => None,
-        }
+        let Store::Queue(queue) = &mut self.store else { return None };
+        let bytes = queue.take(max)?;
+        self.untold += bytes.len();
+        Some(bytes)
+    }
+
+    /// Bytes that were taken and are worth telling by now: each is told of once.
+    pub fn taken(&mut self) -> Option<usize> {
+        (self.untold >= self.tell_from).then(|| std::mem::take(&mut self.untold))
+    }
+
+    /// From now on fewer taken bytes than this are not worth telling.
+    pub fn set_tell_from(&mut self, bytes: usize) {
+        self.tell_from = bytes.max(1);
     }
 
     /// Nobody reads any more. Returns how many waiting bytes are dropped by that.
@@ -253,5 +267,21 @@ mod tests {
         assert_eq!(raw.discard(), 2);
         assert!(raw.is_over());
         assert_eq!(raw.push(Bytes::from_static(b"x")), (1, false));
+    }
+
+    #[test]
+    fn c18_taken_bytes_are_told_once_and_not_before_they_are_worth_it() {
+        let mut raw = Output::new(Mode::Raw);
+        raw.push(Bytes::from_static(b"abcdefgh"));
+        raw.take(1);
+        assert_eq!((raw.taken(), raw.taken()), (Some(1), None));
+        raw.set_tell_from(4);
+        raw.take(3);
+        assert_eq!(raw.taken(), None);
+        raw.take(1);
+        assert_eq!(raw.taken(), Some(4));
+        raw.take(2);
+        raw.set_tell_from(2);
+        assert_eq!(raw.taken(), Some(2), "what was kept is due by the new measure");
     }
 }

@@ -78,7 +78,7 @@ impl Windows {
         incoming.consumed = incoming.received.min(incoming.consumed + bytes);
         let room = incoming.limit - incoming.received;
         let kept_up = incoming.received - incoming.consumed < incoming.window / 2;
-        if room < incoming.window / 2 && kept_up {
+        if room <= incoming.window / 2 && kept_up {
             let more = incoming.window.min(MAX - incoming.window).min(BUDGET - self.lent);
             incoming.window += more;
             self.lent += more;
@@ -90,6 +90,13 @@ impl Windows {
         }
         incoming.limit = limit;
         Some(limit)
+    }
+
+    /// After how many more consumed bytes a sender should hear of it: counting them earlier changes nothing. `None` when the stream is
+    /// not open.
+    pub fn due(&self, stream: StreamId) -> Option<u64> {
+        let Incoming { consumed, limit, window, .. } = self.streams.get(&stream)?;
+        Some((limit - window / 2).saturating_sub(*consumed))
     }
 
     /// The limits that a new connection must be told of.
@@ -129,6 +136,23 @@ mod tests {
         windows.receive(stream(1), MAX).unwrap();
         assert_eq!(windows.consume(stream(1), 1), None);
         assert_eq!(windows.receive(stream(1), 1), Err(Overrun));
+    }
+
+    #[test]
+    fn what_is_consumed_before_it_is_due_needs_no_word_and_what_is_due_gets_one() {
+        let mut windows = Windows::default();
+        windows.open(stream(1), 0);
+        let (mut limit, mut sent) = (BASE, 0);
+        for turn in 0..40 {
+            windows.receive(stream(1), limit - sent).unwrap();
+            sent = limit;
+            let due = windows.due(stream(1)).unwrap();
+            assert!(due > 0 && due <= MAX / 2, "turn {turn}: {due}");
+            assert_eq!(windows.consume(stream(1), due - 1), None, "turn {turn}");
+            assert_eq!(windows.due(stream(1)), Some(1));
+            limit = windows.consume(stream(1), 1).unwrap();
+        }
+        assert!(limit - sent >= MAX / 2, "a reader that is only told of by halves gets the large window too");
     }
 
     #[test]

@@ -65,6 +65,11 @@ impl Door {
         self.away_until
     }
 
+    /// When the connection to the host has more room.
+    pub fn room_at(&self) -> Option<Time> {
+        self.connections.get(&self.attached?)?.wakes()
+    }
+
     /// The connection to the host.
     pub fn attached(&mut self) -> Option<&mut Connection> {
         self.connections.get_mut(&self.attached?)
@@ -132,7 +137,7 @@ impl Worker {
                 let ready = ready_message(self.link.epoch(), &self.keys);
                 let streams = [input, output];
                 if let Ok(mut connection) = Connection::open(number, joiner, streams, self.now, ready, &self.poller) {
-                    connection.flush();
+                    connection.flush(self.now);
                     self.door.connections.insert(number, connection);
                     self.door.environments.insert(number, environment);
                 }
@@ -189,12 +194,19 @@ impl Worker {
         {
             let head = refusal_message(self.link.epoch(), refusal);
             connection.outbox.put(Message { head, body: Bytes::new() });
-            connection.flush();
+            connection.flush(self.now);
         }
         self.disconnect(number);
         if *refusal == Refusal::Sandbox {
             // A copy of a sandbox must not go on as the original.
             self.shut_down();
+        }
+    }
+
+    /// There is room for bytes to a host.
+    pub fn on_room(&mut self, number: u32) {
+        if let Some(connection) = self.door.connections.get_mut(&number) {
+            connection.has_room(self.now);
         }
     }
 

@@ -3,6 +3,7 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use bytes::Bytes;
 use protocol::decode::Decoder;
@@ -15,6 +16,10 @@ use crate::socket::TAKEN;
 
 /// Bytes taken from the host at once.
 const READ: usize = 256 * 1024;
+
+/// The first room in a full large pipe is what one read of the daemon left. To fill each of these at once costs both ends more than
+/// the copy does (measured: a third of a core a GiB); in this time even a fast reader does not empty half of the pipe.
+const REST: Duration = Duration::from_micros(250);
 
 /// A connection and where it stands.
 pub struct Connection {
@@ -29,6 +34,19 @@ pub struct Connection {
     joiner: OwnedFd,
     input: OwnedFd,
     output: OwnedFd,
+    room: Room,
+    rest: Duration,
+}
+
+/// Whether there is room for bytes to the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Room {
+    /// As far as is known.
+    Some,
+    /// None, until the poller says so.
+    None,
+    /// A little; more at this time.
+    MoreAt(Time),
 }
 
 /// What a read brought.
@@ -56,6 +74,7 @@ impl Connection {
             // Fuller pipes fill the daemon's reads. Refused where they are no pipes, or at the user's limit: that is fine.
             let _ = rustix::pipe::fcntl_setpipe_size(stream, process::pipe::LARGE);
         }
+        let is_large = process::pipe::capacity(&output).is_ok_and(|capacity| capacity >= process::pipe::LARGE);
         poller.add(&input, Token::Input(number), Interest::Readable)?;
         match poller.add(&output, Token::Output(number), Interest::NewlyWritable) {
             // A file or the null device: always writable.
@@ -65,7 +84,17 @@ impl Connection {
         let mut outbox = Outbox::default();
         outbox.put(Message { head: ready, body: Bytes::new() });
         rustix::io::write(&joiner, &[TAKEN])?;
-        Ok(Self { number, since: now, greeting: Some(Decoder::default()), outbox, joiner, input, output })
+        Ok(Self {
+            number,
+            since: now,
+            greeting: Some(Decoder::default()),
+            outbox,
+            joiner,
+            input,
+            output,
+            room: Room::Some,
+            rest: if is_large { REST } else { Duration::ZERO },
+        })
     }
 
     /// Reads what the host sent, up to a bound.
@@ -82,9 +111,31 @@ impl Connection {
         }
     }
 
-    /// Writes what is on its way.
-    pub fn flush(&mut self) -> Flush {
-        self.outbox.flush(&self.output)
+    /// Writes what is on its way, unless it is better to wait for more room.
+    pub fn flush(&mut self, now: Time) -> Flush {
+        match self.room {
+            Room::Some => {}
+            Room::MoreAt(time) if time <= now => {}
+            Room::None | Room::MoreAt(_) => return Flush::Blocked,
+        }
+        let flush = self.outbox.flush(&self.output);
+        self.room = if flush == Flush::Blocked { Room::None } else { Room::Some };
+        flush
+    }
+
+    /// The poller says that there is room.
+    pub fn has_room(&mut self, now: Time) {
+        if self.room == Room::None {
+            self.room = Room::MoreAt(now + self.rest);
+        }
+    }
+
+    /// When there will be room to write more of what is on its way, if that is known.
+    pub fn wakes(&self) -> Option<Time> {
+        match self.room {
+            Room::MoreAt(time) => Some(time),
+            Room::Some | Room::None => None,
+        }
     }
 
     /// Lets the streams and the joiner go.

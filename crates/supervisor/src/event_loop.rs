@@ -53,8 +53,8 @@ impl Worker {
             Token::Disk => self.on_disk(),
             Token::Joiner(number) => self.on_joiner(number),
             Token::Input(number) => self.on_input(number),
-            // There is room: the next transmission uses it.
-            Token::Output(_) => {}
+            // The next transmission uses it.
+            Token::Output(number) => self.on_room(number),
             Token::Prepared(pid) => self.pool.died(pid, self.now, &self.poller),
             Token::Report(id) => self.on_report(id),
             Token::Leader(id) => self.on_leader(id),
@@ -113,7 +113,7 @@ impl Worker {
                     None => return self.forget_delivered(),
                 }
             }
-            match connection.flush() {
+            match connection.flush(self.now) {
                 Flush::Empty => {}
                 Flush::Blocked => return,
                 Flush::Broken => return self.drop_host(),
@@ -160,6 +160,7 @@ impl Worker {
         let others = [
             self.link.poll_timeout(),
             self.door.wakes(),
+            self.door.room_at(),
             silence,
             shrink,
             pool,

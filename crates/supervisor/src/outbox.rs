@@ -43,7 +43,13 @@ impl Outbox {
             let head = message.head.get(self.written..).unwrap_or_default();
             let body = &message.body[self.written.saturating_sub(message.head.len())..];
             match rustix::io::writev(&output, &[IoSlice::new(head), IoSlice::new(body)]) {
-                Ok(count) => self.written += count,
+                Ok(count) => {
+                    self.written += count;
+                    // Fewer than there were: no need to hear that there is no room for more.
+                    if count < head.len() + body.len() {
+                        return Flush::Blocked;
+                    }
+                }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Flush::Blocked,
                 Err(_) => return Flush::Broken,

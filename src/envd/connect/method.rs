@@ -12,13 +12,11 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The kind of the call with this path; `None` for a path that no service here has.
+    /// The kind of the call with this path, made by tonic; `None` for a path that no service here has, and for server streams.
     pub(super) fn of(path: &str) -> Option<Self> {
         let (service, method) = path.strip_prefix('/')?.split_once('/')?;
         match (service, method) {
-            ("process.Process", "Start" | "Connect") | ("filesystem.Filesystem", "WatchDir") => {
-                Some(Self::ServerStream)
-            }
+            ("process.Process", "Start" | "Connect") | ("filesystem.Filesystem", "WatchDir") => None,
             ("process.Process", "StreamInput") => Some(Self::ClientStream),
             ("process.Process" | "filesystem.Filesystem", _) => Some(Self::Unary),
             _ => None,

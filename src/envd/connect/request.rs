@@ -1,6 +1,5 @@
 //! tonic's request body as Connect wants it.
 
-use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use http_body_util::{BodyExt as _, BodyStream};
 use tonic::{Code, Status, body::Body};
@@ -15,17 +14,12 @@ pub(super) async fn body(kind: Kind, body: Body) -> Result<reqwest::Body, Status
             let data = BodyStream::new(body).try_filter_map(|frame| std::future::ready(Ok(frame.into_data().ok())));
             Ok(reqwest::Body::wrap_stream(data))
         }
-        Kind::ServerStream => Ok(collect(body).await?.into()),
-        Kind::Unary => {
-            let mut message = collect(body).await?;
+        Kind::Unary | Kind::ServerStream => {
+            let mut message = body.collect().await?.to_bytes();
             if message.len() < envelope::LEN {
                 return Err(Cause::Protocol.status(Code::Internal, "a request without its envelope"));
             }
             Ok(message.split_off(envelope::LEN).into())
         }
     }
-}
-
-async fn collect(body: Body) -> Result<Bytes, Status> {
-    Ok(body.collect().await?.to_bytes())
 }

@@ -76,10 +76,26 @@ impl ConnectService {
         let (parts, body) = request.into_parts();
         let path = parts.uri.path();
         let kind = Kind::of(path).ok_or_else(|| protocol(format!("no method {path}")))?;
-        let mut outgoing = reqwest::Request::new(http::Method::POST, join(&self.base, path));
-        *outgoing.headers_mut() = self.request_headers(kind, parts.headers);
-        *outgoing.body_mut() = Some(request::body(kind, body).await?);
+        let answer = self.send(kind, path, parts.headers, request::body(kind, body).await?).await?;
+        let body = if kind.streams() {
+            ResponseBody::stream(answer.into())
+        } else {
+            ResponseBody::unary(read(answer, MAX_MESSAGE, OnExcess::Fail).await?)
+        };
+        Ok(Response::new(body))
+    }
 
+    /// Sends a request; the head of an answer that is one.
+    pub(super) async fn send(
+        &self,
+        kind: Kind,
+        path: &str,
+        own: HeaderMap,
+        body: reqwest::Body,
+    ) -> Result<reqwest::Response, Status> {
+        let mut outgoing = reqwest::Request::new(http::Method::POST, join(&self.base, path));
+        *outgoing.headers_mut() = self.request_headers(kind, own);
+        *outgoing.body_mut() = Some(body);
         let answer = self.http.execute(outgoing).await.map_err(|error| transport(&error))?;
         if answer.status() != StatusCode::OK {
             let status = answer.status();
@@ -87,12 +103,7 @@ impl ConnectService {
             return Err(end::of_http_error(status, &body));
         }
         self.expect_content_type(kind, answer.headers())?;
-        let body = if kind.streams() {
-            ResponseBody::stream(answer.into())
-        } else {
-            ResponseBody::unary(read(answer, MAX_MESSAGE, OnExcess::Fail).await?)?
-        };
-        Ok(Response::new(body))
+        Ok(answer)
     }
 
     /// Our headers, the call's own ones (its metadata), and none of those that only gRPC knows.

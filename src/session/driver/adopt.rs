@@ -148,6 +148,7 @@ impl Driver {
             match one {
                 Held::Data(channel, bytes) => {
                     command.push(channel, bytes);
+                    command.announce(channel);
                 }
                 Held::End(channel, end) => self.on_output_end(id, channel, end),
                 Held::Control(message) => self.on_control(id, &message),

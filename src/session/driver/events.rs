@@ -48,7 +48,11 @@ impl Driver {
                 }
                 let len = bytes.len();
                 let taken = match (self.commands.get(&stream.command), output_of(stream)) {
-                    (Some(active), Some(channel)) => active.command.push(channel, bytes),
+                    (Some(active), Some(channel)) => {
+                        let (taken, waits) = active.command.push(channel, bytes);
+                        self.news.add(&active.command, channel, len, waits);
+                        taken
+                    }
                     _ => len,
                 };
                 if taken > 0 {

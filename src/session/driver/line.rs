@@ -1,6 +1,6 @@
 //! The connection, or the way to one.
 
-use std::sync::Arc;
+use std::{future::poll_fn, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt as _};
@@ -92,7 +92,7 @@ impl Open {
         let Self { incoming, sending, streaming_over, .. } = self;
         tokio::select! {
             reason = maybe(streaming_over.as_mut()) => Happening::StreamingOver(reason),
-            heard = incoming.next() => Happening::Heard(heard),
+            heard = poll_fn(|cx| incoming.poll_next(cx)) => Happening::Heard(heard),
             sent = maybe(sending.as_mut()) => Happening::Sent(sent),
         }
     }

@@ -6,6 +6,7 @@
 //! | [`line`] | the connection, or the way to one |
 //! | [`adopt`] | what a predecessor left running |
 //! | [`absence`] | how long there has been no connection |
+//! | [`news`] | readers that are to be woken |
 //! | `ops` | what JavaScript asks |
 //! | `events` | what the supervisor says |
 //! | `control` | what it says about commands |
@@ -25,6 +26,7 @@ mod events;
 mod give_up;
 mod line;
 mod lost;
+mod news;
 mod ops;
 mod over;
 mod settle;
@@ -40,7 +42,11 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use futures_util::{
+    StreamExt as _,
+    future::{BoxFuture, FutureExt as _},
+    stream::FuturesUnordered,
+};
 use protocol::{
     CommandId, Link, Time,
     control::Resolve,
@@ -49,7 +55,7 @@ use protocol::{
 };
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use self::{absence::Absence, active::Active, line::Line, lost::Lost, survivor::Errand};
+use self::{absence::Absence, active::Active, line::Line, lost::Lost, news::News, survivor::Errand};
 use super::{
     clock::Clock,
     connector::{Connection, Connector, JoinFailure, SandboxState},
@@ -118,6 +124,7 @@ pub struct Driver {
     /// The supervisor is about to go: what the session ends with, and until when that is waited for.
     leave: Option<(Over, Time)>,
     end: Option<Over>,
+    news: News,
 }
 
 /// What a driver waits for.
@@ -158,6 +165,7 @@ impl Driver {
             streamed: false,
             leave: None,
             end: None,
+            news: News::default(),
         }
     }
 
@@ -170,7 +178,11 @@ impl Driver {
             if self.end.is_some() {
                 break;
             }
-            match self.happening().await {
+            let happening = match self.at_once().await {
+                Some(happening) => happening,
+                None => self.happening().await,
+            };
+            match happening {
                 Happening::Op(None) => break,
                 Happening::Op(Some(op)) => {
                     self.on_op(op);
@@ -192,6 +204,23 @@ impl Driver {
             self.parts.connector.farewell().await;
         }
         self.close();
+    }
+
+    /// While readers are to be woken: what happens without any waiting, so that they find more when they come. Then they are woken.
+    async fn at_once(&mut self) -> Option<Happening> {
+        for _ in 0..2 {
+            if self.news.is_due() {
+                break;
+            }
+            let happening = self.happening().now_or_never();
+            if happening.is_some() {
+                return happening;
+            }
+            // The connection's own task may have more.
+            tokio::task::yield_now().await;
+        }
+        self.news.tell();
+        None
     }
 
     async fn happening(&mut self) -> Happening {

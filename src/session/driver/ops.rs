@@ -29,7 +29,7 @@ impl Driver {
                     self.link.ready(input_stream(id));
                 }
             }
-            Op::Consumed(id, channel, bytes) => self.link.consume(output_stream(id, channel), bytes as u64),
+            Op::Consumed(id, channel, bytes) => self.consumed(id, channel, bytes),
             Op::CloseOutput(id, channel) => self.close_output(id, channel),
             Op::Terminate(id) => self.terminate(id),
             Op::ListRunning(request) => self.list_running(request),
@@ -69,6 +69,21 @@ impl Driver {
             if active.command.is_input_ready() {
                 self.link.ready(input_stream(id));
             }
+        }
+    }
+
+    /// A reader took bytes, and is told how many more are worth telling: each word wakes this task.
+    pub(super) fn consumed(&mut self, id: CommandId, channel: OutputChannel, bytes: usize) {
+        let stream = output_stream(id, channel);
+        let mut taken = Some(bytes);
+        while let Some(bytes) = taken {
+            self.link.consume(stream, bytes as u64);
+            taken = match (self.commands.get(&id), self.link.consumption_due(stream)) {
+                (Some(active), Some(due)) => {
+                    active.command.tell_from(channel, usize::try_from(due).unwrap_or(usize::MAX))
+                }
+                _ => None,
+            };
         }
     }
 

@@ -137,6 +137,13 @@ impl Link {
         }
     }
 
+    /// After how many more consumed bytes [`Link::consume`] has something to tell the peer; `None` when the stream is not open. For a
+    /// consumer on another thread, which need not tell of each read.
+    #[must_use]
+    pub fn consumption_due(&self, stream: StreamId) -> Option<u64> {
+        self.windows.due(stream)
+    }
+
     /// Takes no more of an incoming stream: what still comes is dropped.
     pub fn close_incoming(&mut self, stream: StreamId) {
         self.windows.close(stream);

@@ -3,6 +3,7 @@
 use std::{
     collections::{HashMap, VecDeque},
     sync::{Arc, Mutex},
+    task::{Context, Poll},
     time::Duration,
 };
 
@@ -365,8 +366,8 @@ impl State {
 struct Pipe(UnboundedReceiver<Result<Bytes, String>>);
 
 impl Incoming for Pipe {
-    fn next(&mut self) -> BoxFuture<'_, Result<Bytes, String>> {
-        async { self.0.recv().await.unwrap_or(Err("the pipe is closed".into())) }.boxed()
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Bytes, String>> {
+        self.0.poll_recv(cx).map(|heard| heard.unwrap_or(Err("the pipe is closed".into())))
     }
 }
 

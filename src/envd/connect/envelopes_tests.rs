@@ -1,13 +1,15 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+use std::future::poll_fn;
+
 use bytes::Bytes;
 use futures_util::stream;
 use http_body_util::BodyExt as _;
 
-use super::*;
-use crate::envd::{Error, test_server::frame};
+use super::Envelopes;
+use crate::envd::{Error, connect::response::ResponseBody, test_server::frame};
 
-/// Runs the whole body through the layer, in parts of `step` bytes: the messages' bytes and whether the end was clean.
+/// Runs the whole body through the layer, in parts of `step` bytes: the messages as tonic is given them.
 async fn run(body: &[u8], step: usize) -> Result<Vec<u8>, Error> {
     let parts: Vec<_> = body.chunks(step).map(|part| Ok::<_, std::io::Error>(Bytes::copy_from_slice(part))).collect();
     let mut envelopes = ResponseBody::stream(reqwest::Body::wrap_stream(stream::iter(parts)));
@@ -71,4 +73,17 @@ async fn hostile_frames_are_protocol_errors() {
 async fn bytes_after_the_end_frame_are_ignored() {
     let body = [messages(), frame(2, b"{}"), frame(0, b"late")].concat();
     assert_eq!(run(&body, 1000).await.unwrap(), messages());
+}
+
+#[tokio::test]
+async fn a_message_that_came_whole_is_not_copied() {
+    let body = Bytes::from([frame(0, &[1; 4000]), frame(0, &[2; 4000]), frame(2, b"{}")].concat());
+    let (start, end) = (body.as_ptr(), body.as_ptr().wrapping_add(body.len()));
+    let mut envelopes = Envelopes::new(body.into());
+    for byte in [1, 2] {
+        let message = poll_fn(|cx| envelopes.poll_message(cx)).await.unwrap().unwrap();
+        assert_eq!(message, vec![byte; 4000]);
+        assert!(message.as_ptr() > start && message.as_ptr() < end);
+    }
+    assert!(poll_fn(|cx| envelopes.poll_message(cx)).await.is_none());
 }
