@@ -2,6 +2,7 @@
  * The Cordis plugin: `ctx.subprocess` on this machine.
  * @module dsh-subprocess-native/lib/local/provider
  */
+import './here.js'
 import { tmpdir } from 'node:os'
 import { packedSupervisors } from '../load.js'
 import { NativeLocal, waker } from '../native.js'
@@ -9,11 +10,8 @@ import { requireSpawn, unspeakable, variables } from '../validate.js'
 import { ambient } from './ambient.js'
 import { disposeAll } from './dispose.js'
 import { LocalHandle, localOutput } from './handle.js'
-import { requirePlatform } from './platform.js'
 import { resolveHere } from './resolve.js'
 import { openTerminal } from './terminal.js'
-
-requirePlatform(process.platform)
 
 /**
  * The subprocess service over this machine's own processes. Plain fields only: consumers and Cordis call its methods on objects
