@@ -66,8 +66,8 @@ export class World {
   async load() {
     const start = performance.now()
     this.ctx = await within(boot(this.file, [], { base: this.base }), STEP_MS, 'the load')
-    this.errors = []
-    this.ctx.logger.error = error => { this.errors.push(error) }
+    const errors = this.errors = []
+    this.ctx.logger.error = error => { errors.push(error) }
     await within(this.ctx.e2b.getSandbox(), STEP_MS, 'the sandbox')
     const readyMs = performance.now() - start
     const first = this.spawn(['true'])
@@ -114,11 +114,11 @@ export class World {
 
   /** Tears the composition down, whatever happened before; what its plugins failed with in the background is thrown. */
   async dispose() {
-    const { ctx, errors } = this
-    this.ctx = undefined
+    const { ctx, errors = [] } = this
+    this.ctx = this.errors = undefined
     try {
       if (ctx !== undefined) await within(dispose(ctx), STEP_MS, 'the disposal')
-      if (errors?.length > 0) throw new AggregateError(errors, errors.map(String).join('; '))
+      if (errors.length > 0) throw new AggregateError(errors, errors.map(String).join('; '))
     } finally {
       for (const folder of [this.folder, this.scenario.hostCwd && this.cwd].filter(Boolean)) await rm(folder, { recursive: true, force: true })
     }
