@@ -59,6 +59,61 @@ test('C52 C53 the group in front is known, signalled alone, and the shell itself
   await terminal.terminate()
 })
 
+test('C52 what a program wrote before it waits has come when it is seen waiting', async () => {
+  // Each reader is a job of its own: a new group that waits has written its line, whatever was seen before.
+  const jobs = 'set -m; for ((n = 0; ; n++)); do sh -c "stty -echo; echo job $n; read line"; done'
+  const terminal = await world.terminal(['bash', '--norc', '--noprofile', '-c', jobs])
+  let shown = ''
+  terminal.output.on('data', chunk => { shown += chunk })
+  let last
+  let late = 0
+  for (let round = 0; round < 200; round++) {
+    let front
+    do front = await within(terminal.inspectForeground(), PATIENCE_MS, 'who is in front')
+    while (front?.inputWaiting !== true || front.processGroupId === last)
+    if (!shown.includes(`job ${round}\r\n`)) late++
+    last = front.processGroupId
+    await terminal.write('\n')
+  }
+  await terminal.terminate()
+  assert.equal(late, 0)
+})
+
+test('C52 a terminal that nobody reads is looked at all the same', async () => {
+  const terminal = await world.terminal(['sh', '-c', 'stty -echo; yes & read line'])
+  terminal.output.pause()
+  await waiting(terminal)
+  for (let count = 0; count < 5; count++) assert.equal((await within(terminal.inspectForeground(), PATIENCE_MS, 'an answer')).inputWaiting, true)
+  await terminal.terminate()
+})
+
+test('C51 pastes of all sizes arrive in order, whichever way each takes', async () => {
+  const terminal = await world.terminal(['sh', '-c', 'stty raw -echo; echo ready; sleep .1; exec cat'])
+  let shown = ''
+  terminal.output.on('data', chunk => { shown += chunk })
+  await until(() => shown.includes('ready\n'), PATIENCE_MS, 'a program')
+  const from = shown.length
+  let typed = ''
+  for (let round = 0; round < 400; round++) {
+    const text = `${round}:${'x'.repeat(round % 7 === 0 ? 9000 : round % 5)};`
+    typed += text
+    const written = terminal.write(text)
+    if (round % 3 === 0) await within(written, PATIENCE_MS, 'a paste')
+    if (round % 10 === 0) await until(() => shown.length - from >= typed.length, PATIENCE_MS, 'what was typed')
+  }
+  await until(() => shown.length - from >= typed.length, PATIENCE_MS, 'all that was typed')
+  assert.ok(shown.slice(from) === typed)
+  await terminal.terminate()
+})
+
+test('C52 a client whose server reads the terminal in another session waits', async () => {
+  const script = 'import os,select,socket\ns,t=socket.socketpair()\nif os.fork()==0:\n  os.setsid(); s.close(); e=select.epoll(); e.register(0,1); e.poll(); os._exit(0)\nt.close(); s.recv(1)'
+  const terminal = await world.terminal(['python3', '-c', script])
+  terminal.output.resume()
+  await waiting(terminal)
+  await terminal.terminate()
+})
+
 test('C57 another size is seen, a wrong one refused', async () => {
   const { terminal, shows } = await shell()
   terminal.resize(50, 132)

@@ -183,7 +183,7 @@ impl NativeHandle {
     /// Gives a terminal another size.
     #[napi(catch_unwind)]
     pub fn resize(&self, rows: u16, cols: u16) {
-        self.command.ask(|id| Op::Resize(id, rows, cols));
+        self.command.resize(rows, cols);
     }
 
     /// Asks for a terminal's foreground group.

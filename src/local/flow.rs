@@ -1,19 +1,36 @@
 //! What an output's reader is told: how much of what it gave was taken, and when to stop.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{
+    Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
+};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 
 /// Bytes that wait for JavaScript at most; then the program feels a slow reader.
 const WINDOW: usize = 1024 * 1024;
 
 /// Shared by one reader and those who steer it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Flow {
     waiting: AtomicUsize,
     closed: AtomicBool,
     cut: AtomicBool,
     changed: Notify,
+    /// Who waits until what is there has been given. `None` once there is no reader any more.
+    askers: Mutex<Option<Vec<oneshot::Sender<()>>>>,
+}
+
+impl Default for Flow {
+    fn default() -> Self {
+        Self {
+            waiting: AtomicUsize::default(),
+            closed: AtomicBool::default(),
+            cut: AtomicBool::default(),
+            changed: Notify::default(),
+            askers: Mutex::new(Some(Vec::new())),
+        }
+    }
 }
 
 impl Flow {
@@ -55,6 +72,38 @@ impl Flow {
     /// Whether later bytes are unwanted.
     pub fn is_cut(&self) -> bool {
         self.cut.load(Ordering::Acquire)
+    }
+
+    /// Waits until the reader has given what is there now, as far as there is room for it. Blocks the thread.
+    pub fn wait_until_given(&self) {
+        let (given, heard) = oneshot::channel();
+        if let Some(askers) = &mut *self.askers() {
+            askers.push(given);
+        }
+        self.changed.notify_one();
+        // Fails when there is no reader, or it ends: nothing more is given then.
+        let _ = heard.blocking_recv();
+    }
+
+    /// Whether somebody waits until what is there has been given.
+    pub fn is_asked(&self) -> bool {
+        self.askers().as_ref().is_some_and(|askers| !askers.is_empty())
+    }
+
+    /// What was there has been given.
+    pub fn all_given(&self) {
+        for asker in self.askers().iter_mut().flat_map(std::mem::take) {
+            let _ = asker.send(());
+        }
+    }
+
+    /// Nothing is given any more.
+    pub fn end(&self) {
+        self.askers().take();
+    }
+
+    fn askers(&self) -> MutexGuard<'_, Option<Vec<oneshot::Sender<()>>>> {
+        self.askers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Resolves when any of this changed since the last time.

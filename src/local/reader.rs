@@ -17,6 +17,8 @@ use crate::session::command::Command;
 
 /// Most bytes of one read.
 const CHUNK: usize = 256 * 1024;
+/// More than the kernel holds of a terminal's output: who asks for what is there gets no later bytes for sure.
+const HELD: u64 = 128 * 1024;
 /// Bytes after which a larger pipe pays: most programs never say that much.
 const BUSY: u64 = 1024 * 1024;
 
@@ -70,6 +72,7 @@ impl Reader {
             }
             Err(_) => EndReason::Closed,
         };
+        self.flow.end();
         let spilled = match self.sink {
             Sink::Tail { window, spill: Some(spill) } => {
                 let keep = reason == EndReason::Eof && total > window;
@@ -83,6 +86,8 @@ impl Reader {
     async fn read(&mut self, pipe: &mut Pipe, total: &mut u64) -> EndReason {
         // The offset at which it is cut, once it is.
         let mut end = None;
+        // The offset at which who asks for what is there has all of it.
+        let mut owed = None;
         loop {
             if self.flow.is_closed() {
                 return EndReason::Closed;
@@ -94,11 +99,19 @@ impl Reader {
             if end == Some(*total) {
                 return EndReason::Cut;
             }
+            let asked = self.flow.is_asked();
+            let all = *owed.get_or_insert(*total + HELD);
+            if !asked {
+                owed = None;
+            } else if room == 0 || *total >= all {
+                self.flow.all_given();
+                continue;
+            }
             if room == 0 {
                 self.flow.changed().await;
                 continue;
             }
-            let taken = if self.flow.is_cut() {
+            let taken = if asked || self.flow.is_cut() {
                 // No event comes for what is not there: look.
                 self.take(pipe.source.get_ref(), room)
             } else {
@@ -117,6 +130,7 @@ impl Reader {
                     pipe.grow_if_busy(*total);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.flow.all_given();
                     if self.flow.is_cut() {
                         return if self.terminal { EndReason::Eof } else { EndReason::Cut };
                     }

@@ -24,6 +24,7 @@ use super::{
 use crate::session::{
     command::Command,
     failure::Failure,
+    input::Shortcut,
     request::{Answer, Request},
 };
 
@@ -66,12 +67,10 @@ fn try_open(
         terminal: true,
     };
     let reading = Reading { flow: Arc::clone(&flow), task: runtime.spawn(reader.run(source)), held: Held::CutAtOnce };
-    let streams = Streams {
-        flows: [Some(flow), None],
-        readings: vec![reading],
-        input: Some(target),
-        terminal: Some(Arc::new(Far::new(terminal))),
-    };
+    let far = Arc::new(Far { terminal: Mutex::new(Some(terminal)), flow: Arc::clone(&flow), kin: Kin::default() });
+    command.set_shortcut(Arc::clone(&far) as Arc<dyn Shortcut>);
+    let streams =
+        Streams { flows: [Some(flow), None], readings: vec![reading], input: Some(target), terminal: Some(far) };
     attend(runtime, living, command, program.grace, started, streams);
     Ok(())
 }
@@ -80,15 +79,13 @@ fn try_open(
 #[derive(Debug)]
 pub struct Far {
     terminal: Mutex<Option<Terminal>>,
+    /// Its output.
+    flow: Arc<Flow>,
     /// Descendants in other sessions.
     pub kin: Kin,
 }
 
 impl Far {
-    fn new(terminal: Terminal) -> Self {
-        Self { terminal: Mutex::new(Some(terminal)), kin: Kin::default() }
-    }
-
     fn lock(&self) -> MutexGuard<'_, Option<Terminal>> {
         self.terminal.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -105,21 +102,16 @@ impl Far {
         self.lock().take();
     }
 
-    /// Gives it another size.
-    pub fn resize(&self, rows: u16, columns: u16) {
-        if let Some(terminal) = &*self.lock() {
-            // A terminal that is being hung up has no size any more.
-            let _ = terminal.resize(rows, columns);
-        }
-    }
-
-    /// Answers which group is in front and whether it waits for input. Blocks for a pass over `/proc`.
+    /// Answers which group is in front and whether it waits for input, after what was shown until then. Blocks for a pass over
+    /// `/proc`.
     pub fn inspect(&self, leader: &Leader, request: &Request) {
         let _ = self.look(leader);
         let foreground = self.lock().as_ref().and_then(|terminal| Some((terminal.foreground()?, terminal.device())));
-        request.answer(Ok(Answer::Foreground(foreground.map(|(group, device)| {
+        let foreground = foreground.map(|(group, device)| {
             (group.as_raw_pid().cast_unsigned(), process::waiting::input_waiting(leader.pid(), group, device))
-        }))));
+        });
+        self.flow.wait_until_given();
+        request.answer(Ok(Answer::Foreground(foreground)));
     }
 
     /// Signals the group in front and answers its id. Blocks for a pass over `/proc`.
@@ -144,5 +136,21 @@ impl Far {
     /// When `/proc` can't be read.
     pub fn look(&self, leader: &Leader) -> io::Result<()> {
         self.kin.look(leader.pid(), leader.while_kept(|pid| pid))
+    }
+}
+
+/// A key is seen later by as long as another thread takes to wake; so what can be typed at once is.
+impl Shortcut for Far {
+    fn write(&self, bytes: &[u8]) -> usize {
+        // Whoever has it may take his time. What does not go now the writer tries again, and hears why.
+        let Ok(terminal) = self.terminal.try_lock() else { return 0 };
+        terminal.as_ref().and_then(|terminal| terminal.write(bytes).ok()).unwrap_or(0)
+    }
+
+    fn resize(&self, rows: u16, columns: u16) {
+        if let Some(terminal) = &*self.lock() {
+            // A terminal that is being hung up has no size any more.
+            let _ = terminal.resize(rows, columns);
+        }
     }
 }

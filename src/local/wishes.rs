@@ -29,11 +29,6 @@ impl Wishes {
                 Op::Input(_) => self.input.notify_one(),
                 Op::Consumed(_, channel, bytes) => self.flow(channel, |flow| flow.consumed(bytes)),
                 Op::CloseOutput(_, channel) => self.flow(channel, Flow::close),
-                Op::Resize(_, rows, columns) => {
-                    if let Some(terminal) = &self.session.terminal {
-                        terminal.resize(rows, columns);
-                    }
-                }
                 Op::Inspect(_, request) => {
                     self.ask(request, |terminal, session, request| terminal.inspect(&session.leader, request));
                 }

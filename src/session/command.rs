@@ -14,7 +14,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::{
     failure::Failure,
-    input::{Input, Left},
+    input::{Input, Left, Shortcut},
     op::Op,
     output::{Collected, Mode, Output},
     pool::Pool,
@@ -201,7 +201,7 @@ impl Command {
         let mut state = self.lock();
         let Some(input) = &mut state.input else { return 0 };
         let accepted = input.write(bytes);
-        if accepted > 0 {
+        if accepted > 0 && input.is_ready() {
             state.tell(Op::Input);
         }
         accepted
@@ -239,6 +239,20 @@ impl Command {
     /// Bytes of host memory in collected outputs.
     pub fn memory(&self) -> usize {
         self.lock().outputs.iter().flatten().map(Output::memory).sum()
+    }
+
+    /// Gives its terminal another size, before what is typed after it.
+    pub fn resize(&self, rows: u16, columns: u16) {
+        let state = self.lock();
+        match state.input.as_ref().and_then(Input::shortcut) {
+            Some(shortcut) => {
+                drop(state);
+                shortcut.resize(rows, columns);
+            }
+            None => {
+                state.tell(|id| Op::Resize(id, rows, columns));
+            }
+        }
     }
 
     /// Ends the tree; before the start this calls it off.
@@ -448,6 +462,13 @@ impl Command {
             self.wakes.mark(self.id, changed::STDIN);
         }
         left
+    }
+
+    /// Lets input that waits for nothing, and sizes, go past the driver.
+    pub fn set_shortcut(&self, shortcut: Arc<dyn Shortcut>) {
+        if let Some(input) = &mut self.lock().input {
+            input.set_shortcut(shortcut);
+        }
     }
 
     /// The program takes no more input.

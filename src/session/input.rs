@@ -1,6 +1,6 @@
 //! Bytes on their way to a program's standard input.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, fmt, sync::Arc};
 
 use bytes::{Buf, Bytes};
 
@@ -18,6 +18,17 @@ pub struct Input {
     ended: bool,
     closed: bool,
     writer_waits: bool,
+    /// Whoever sends has nothing in hand.
+    idle: bool,
+    shortcut: Option<Arc<dyn Shortcut>>,
+}
+
+/// What needs no other thread. Neither may block for long.
+pub trait Shortcut: fmt::Debug + Send + Sync {
+    /// Sends as much as there is room for; gives how many bytes went.
+    fn write(&self, bytes: &[u8]) -> usize;
+    /// Gives a terminal another size.
+    fn resize(&self, rows: u16, columns: u16);
 }
 
 /// What is left after some bytes were taken.
@@ -37,13 +48,28 @@ impl Input {
         if self.closed || self.ended {
             return 0;
         }
+        let sent =
+            self.shortcut.as_ref().filter(|_| self.idle && self.len == 0).map_or(0, |shortcut| shortcut.write(bytes));
+        let bytes = &bytes[sent..];
         let accepted = bytes.len().min(HIGH_WATER.saturating_sub(self.len));
         if accepted > 0 {
             self.pieces.push_back(Bytes::copy_from_slice(&bytes[..accepted]));
             self.len += accepted;
         }
         self.writer_waits = accepted < bytes.len();
-        accepted
+        sent + accepted
+    }
+
+    /// From now on what comes while nothing waits goes this way, past whoever takes. Until it is closed.
+    pub fn set_shortcut(&mut self, shortcut: Arc<dyn Shortcut>) {
+        if !self.closed {
+            self.shortcut = Some(shortcut);
+        }
+    }
+
+    /// See [`Input::set_shortcut`].
+    pub fn shortcut(&self) -> Option<Arc<dyn Shortcut>> {
+        self.shortcut.clone()
     }
 
     /// No more bytes come.
@@ -57,6 +83,7 @@ impl Input {
         self.writer_waits = false;
         self.pieces.clear();
         self.len = 0;
+        self.shortcut = None;
     }
 
     /// Whether the program takes no more.
@@ -71,6 +98,7 @@ impl Input {
 
     /// Appends up to `max` bytes to `out`. The second value says that a waiting writer can go on.
     pub fn take(&mut self, max: usize, out: &mut Vec<u8>) -> (Left, bool) {
+        self.idle = self.len == 0;
         let mut room = max;
         while room > 0
             && let Some(piece) = self.pieces.front_mut()
@@ -101,6 +129,9 @@ impl Input {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed test may panic")]
+    use std::sync::Mutex;
+
     use super::*;
 
     #[test]
@@ -114,6 +145,43 @@ mod tests {
         assert_eq!(input.take(HIGH_WATER / 4, &mut out), (Left::More, true));
         assert_eq!(input.take(1, &mut out), (Left::More, false), "a writer is told once");
         assert_eq!(input.write(&[1; 10]), 10);
+    }
+
+    #[derive(Debug, Default)]
+    struct Narrow(Mutex<Vec<u8>>);
+
+    impl Shortcut for Narrow {
+        fn write(&self, bytes: &[u8]) -> usize {
+            let count = bytes.len().min(4);
+            self.0.lock().unwrap().extend_from_slice(&bytes[..count]);
+            count
+        }
+
+        fn resize(&self, _: u16, _: u16) {}
+    }
+
+    #[test]
+    fn c51_what_comes_while_nothing_waits_goes_at_once_and_never_past_what_waits() {
+        let way = Arc::new(Narrow::default());
+        let mut input = Input::default();
+        input.set_shortcut(Arc::clone(&way) as Arc<dyn Shortcut>);
+        let mut out = Vec::new();
+        assert_eq!(input.write(b"a"), 1, "nobody has said that nothing is in hand");
+        assert_eq!(input.take(9, &mut out), (Left::Nothing, false));
+        assert_eq!(input.write(b"b"), 1, "what was taken may not have gone");
+        assert_eq!(
+            (input.take(9, &mut out), input.take(9, &mut out)),
+            ((Left::Nothing, false), (Left::Nothing, false))
+        );
+        assert_eq!((&out[..], way.0.lock().unwrap().len()), (&b"ab"[..], 0));
+        assert_eq!(input.write(b"cdef"), 4);
+        assert!(!input.is_ready());
+        assert_eq!(input.write(b"ghijkl"), 6, "of which a part goes at once");
+        assert_eq!(input.write(b"m"), 1);
+        assert_eq!(input.take(9, &mut out), (Left::Nothing, false));
+        assert_eq!((&way.0.lock().unwrap()[..], &out[2..]), (&b"cdefghij"[..], &b"klm"[..]));
+        input.close();
+        assert_eq!(Arc::strong_count(&way), 1, "the way is given up");
     }
 
     #[test]
