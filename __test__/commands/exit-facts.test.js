@@ -1,26 +1,8 @@
 import assert from 'node:assert/strict'
-import { constants } from 'node:os'
-import { EXTENDED, end, gone, matrix, says, settled, useWorld, PATIENCE_MS } from './world.js'
+import { EXTENDED, end, forAll, gone, matrix, settled, useWorld, PATIENCE_MS } from './world.js'
 import { within } from '../support/deadline.js'
 
 const world = useWorld()
-
-/** Names that Node's own child processes report; the others of 1–64 are the kernel's, which Node calls by no name. */
-const NAMES = Object.fromEntries(Object.entries(constants.signals).map(([name, number]) => [number, name]))
-/** These are aliases of one number; Node reports the first of each. */
-NAMES[6] = 'SIGABRT'
-NAMES[29] = 'SIGIO'
-/** What these do by default is no end: stop, continue, or nothing. */
-const NOT_DEADLY = new Set(['SIGSTOP', 'SIGTSTP', 'SIGTTIN', 'SIGTTOU', 'SIGCONT', 'SIGCHLD', 'SIGURG', 'SIGWINCH'])
-const DEADLY = Object.entries(NAMES).filter(([, name]) => !NOT_DEADLY.has(name)).map(([number, name]) => [Number(number), name])
-
-/** At most this many commands at a time: the original would need a request storm for more. */
-async function forAll(items, body, width = 16) {
-  const queue = [...items]
-  await Promise.all(Array.from({ length: width }, async () => {
-    for (let item = queue.shift(); item !== undefined; item = queue.shift()) await body(item)
-  }))
-}
 
 matrix('C20 every exit code from 0 to 255 is told exactly and as no signal', { timeout: 240_000 }, async () => {
   await forAll(Array.from({ length: 256 }, (_, code) => code), async code => {
@@ -29,67 +11,11 @@ matrix('C20 every exit code from 0 to 255 is told exactly and as no signal', { t
   })
 })
 
-// https://github.com/earendil-works/pi/issues/8992
-matrix('C20 a death by any signal that a program sends itself has the signal and no code (trap C1)', { timeout: 120_000 }, async () => {
-  await forAll(DEADLY, async ([number, name]) => {
-    const { exitCode, signal } = await world.sh(`ulimit -c 0; kill -${number} $$`)
-    assert.deepEqual({ number, exitCode, signal }, { number, exitCode: null, signal: name })
-  })
-})
-
-matrix('C20 a real-time signal ends a command without an exit code', async () => {
-  await forAll([34, 35, 50, 64], async number => {
-    const { exitCode, signal } = await world.run(['bash', '-c', `kill -${number} $$`])
-    assert.equal(exitCode, null, `signal ${number}`)
-    assert.ok(typeof signal === 'string' && signal.startsWith('SIG'), `signal ${number} is ${signal}`)
-  })
-})
-
-matrix('C20 a death by a signal of a sibling is told like one of its own', { timeout: 120_000 }, async () => {
-  await forAll(DEADLY.filter(([number]) => [1, 2, 3, 6, 9, 10, 11, 13, 14, 15].includes(number)), async ([number, name]) => {
-    const victim = world.spawn(['sh', '-c', 'ulimit -c 0; echo $$; exec sleep 300'])
-    const [pid] = await says(victim, /^\d+/)
-    await world.sh(`kill -${number} ${pid}`)
-    assert.deepEqual(await settled(victim), { exitCode: null, signal: name })
-  }, 5)
-})
-
 matrix('C20 exit code 128 plus a number stays an exit code', async () => {
   for (const code of [129, 130, 137, 139, 141, 143, 192]) {
     const { exitCode, signal } = await world.sh(`exit ${code}`)
     assert.deepEqual({ exitCode, signal }, { exitCode: code, signal: null })
   }
-})
-
-matrix('C20 a core dump is a death by its signal', async () => {
-  const { exitCode, signal } = await world.sh('ulimit -c unlimited; kill -SEGV $$')
-  assert.deepEqual({ exitCode, signal }, { exitCode: null, signal: 'SIGSEGV' })
-})
-
-matrix('C20 a shell that reports its child\'s death exits with a code', async () => {
-  const { exitCode, signal } = await world.sh('sh -c "kill -9 \\$\\$"; exit $?')
-  assert.deepEqual({ exitCode, signal }, { exitCode: 137, signal: null })
-})
-
-matrix('C20 a stop and a continuation are no outcome', async () => {
-  const handle = world.spawn(['sh', '-c', 'echo $$; kill -STOP $$; echo awake; exit 6'])
-  const [pid] = await says(handle, /^\d+/)
-  const stopped = async () => (await world.sh(`grep State /proc/${pid}/status`)).stdout.includes('T (stopped)')
-  await within((async () => { while (!(await stopped())); })(), PATIENCE_MS, 'the stop')
-  let early = false
-  handle.done.then(() => { early = true })
-  assert.equal((await world.sh('true')).exitCode, 0)
-  assert.equal(early, false, 'a stopped command is not over')
-  await world.sh(`kill -CONT ${pid}`)
-  assert.deepEqual(await settled(handle), { exitCode: 6, signal: null })
-  assert.match(handle.collected.stdout.readFrom(0).text, /awake/)
-})
-
-matrix('C20 C30 a stopped command that is killed is told as killed', async () => {
-  const handle = world.spawn(['sh', '-c', 'echo $$; kill -STOP $$; exit 6'])
-  const [pid] = await says(handle, /^\d+/)
-  await world.sh(`kill -KILL ${pid}`)
-  assert.deepEqual(await settled(handle), { exitCode: null, signal: 'SIGKILL' })
 })
 
 // https://github.com/TencentCloud/CubeSandbox/pull/390

@@ -219,6 +219,20 @@ export function says(handle, pattern, name = 'stdout') {
   return until(() => text(handle, name).match(pattern), PATIENCE_MS, `${name} matching ${pattern} (so far ${JSON.stringify(text(handle, name).slice(-200))})`)
 }
 
+/**
+ * Does the same for each item, `width` of them at a time: the original would need a request storm for more.
+ * @template T
+ * @param {Iterable<T>} items
+ * @param {(item: T) => Promise<unknown>} body
+ * @param {number} [width]
+ */
+export async function forAll(items, body, width = 16) {
+  const queue = [...items]
+  await Promise.all(Array.from({ length: width }, async () => {
+    while (queue.length > 0) await body(queue.shift())
+  }))
+}
+
 /** Everything that a raw stream gives, to its end. */
 export async function drain(stream, what = 'a raw stream') {
   const chunks = []
