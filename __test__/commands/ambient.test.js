@@ -70,14 +70,19 @@ test('C13 C2 another fork\'s prefixes are withheld when it names them', { skip: 
   assert.equal('MY_KEY' in seen, false, 'what sounds like a secret is withheld all the same')
 })
 
-test('C13 the login environment is read once when it is asked for', { skip: unless('native') }, async () => {
-  await sandbox.commands.run('printf "export FROM_PROFILE=yes\\nexport PROFILE_TOKEN=x\\n" > /etc/profile.d/test-native.sh || true', { user: 'root' })
-  const wrote = (await sandbox.commands.run('ls /etc/profile.d/test-native.sh 2>/dev/null | wc -l')).stdout.trim() === '1'
+test('C13 the login environment is read once when it is asked for, whatever bytes it has', { skip: unless('native') }, async t => {
+  const profile = ['export FROM_PROFILE=yes PROFILE_TOKEN=x', 'export BYTES="$(printf "a\\377\\nb")"', 'echo noise', 'echo x >> ~/.times-read']
+  await sandbox.files.write('/home/user/.profile', profile.join('\n') + '\n')
+  await sandbox.commands.run('rm -f ~/.times-read; test -e ~/.bash_profile || ln -s .profile ~/.bash_profile')
+  t.after(() => sandbox.commands.run('rm -f ~/.profile ~/.times-read; test ! -L ~/.bash_profile || rm -f ~/.bash_profile'))
   const world = await open({ loginEnvironment: true })
   const seen = await environment(world)
   assert.equal(seen.PLAIN, 'plain')
+  assert.equal(seen.FROM_PROFILE, 'yes')
   assert.equal('PROFILE_TOKEN' in seen, false)
-  if (wrote) assert.equal(seen.FROM_PROFILE, 'yes')
+  assert.equal((await world.sh('printf %s "$BYTES" | od -An -tx1')).stdout.trim(), '61 ff 0a 62')
+  assert.equal((await environment(world, { BYTES: undefined })).BYTES, undefined)
+  assert.equal((await world.sh('wc -l < ~/.times-read')).stdout.trim(), '1')
   const plain = await environment(await open())
   assert.equal('FROM_PROFILE' in plain, false, 'control: without the option it is not read')
 })

@@ -22,6 +22,7 @@ matrix('C13 D33 explicit entries are set whatever their name, and undefined remo
   const entries = {
     PLAIN: 'value',
     EMPTY: '',
+    ' ': 'a space alone',
     'with space': 'x',
     'FOO-BAR': 'dash',
     lower: 'y',
@@ -32,7 +33,9 @@ matrix('C13 D33 explicit entries are set whatever their name, and undefined remo
     'secret-ish': 'explicit',
     GITHUB_TOKEN: 'explicit',
     MULTI: 'line one\nline two\n',
+    'A\nB': 'a name of two lines',
     UNICODE: '€ \u{1f600}',
+    'ÜNI€': 'a name beyond ASCII',
     EQUALS: 'a=b=c',
     DOLLAR: '$HOME `id` $(id) "quoted" \'single\' \\ %s',
     HOME: '/nowhere',
@@ -45,6 +48,14 @@ matrix('C13 D33 explicit entries are set whatever their name, and undefined remo
   const removed = await environment(Object.fromEntries(Object.keys(base).filter(name => name !== 'PATH').map(name => [name, undefined])))
   assert.deepEqual(Object.keys(removed), ['PATH'])
   assert.deepEqual(await environment({ NEVER_THERE: undefined }), base)
+})
+
+matrix('C13 a mebibyte of variables arrives, each exact', async () => {
+  const entries = Object.fromEntries(Array.from({ length: 16 }, (_, at) => [`LARGE_${at}`, String.fromCharCode(97 + at).repeat(65_530 - String(at).length)]))
+  const seen = await environment(entries, { stdout: { maxBytes: 4 << 20 } })
+  for (const [name, value] of Object.entries(entries)) assert.ok(seen[name] === value, name)
+  const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, at) => [`MANY_${at}`, String(at)]))
+  assert.equal((await world.run(['sh', '-c', 'env | grep -c ^MANY_'], { env: many })).stdout, '5000\n')
 })
 
 matrix('C13 nothing of the host\'s environment enters the sandbox', async () => {
