@@ -16,16 +16,22 @@ function expected(whole, maxBytes, offset) {
   return { text: whole.subarray(lossy ? start : Math.min(offset, whole.length)).toString('utf8'), nextOffset: whole.length, lossy }
 }
 
-matrix('C17 reads by whole-stream offsets give the rest, or the whole tail when it was lost', async () => {
+matrix('C17 reads by whole-stream offsets give the rest, or the whole tail when it was lost, before the end and after it', async () => {
   const whole = Buffer.from(Array.from({ length: 300 }, (_, at) => `${at}\n`).join(''))
   for (const maxBytes of [1, 7, whole.length - 1, whole.length, whole.length + 1]) {
-    const handle = kept('seq 0 299', maxBytes)
-    await settled(handle)
+    const handle = kept('seq 0 299; read go', maxBytes, { stdin: 'pipe' })
     const edge = whole.length - maxBytes
-    for (const offset of [0, 1, edge - 1, edge, edge + 1, whole.length - 1, whole.length, whole.length + 10].filter(at => at >= 0)) {
-      const read = handle.collected.stdout.readFrom(offset)
-      assert.deepEqual(read, expected(whole, maxBytes, offset), `tail ${maxBytes}, offset ${offset}`)
+    const offsets = [0, 1, edge - 1, edge, edge + 1, whole.length - 1, whole.length, whole.length + 10].filter(at => at >= 0)
+    const holds = when => {
+      for (const offset of offsets) {
+        assert.deepEqual(handle.collected.stdout.readFrom(offset), expected(whole, maxBytes, offset), `${when}: tail ${maxBytes}, offset ${offset}`)
+      }
     }
+    await until(() => handle.collected.stdout.readFrom(0).nextOffset === whole.length, PATIENCE_MS, 'the whole output')
+    holds('before the end')
+    handle.stdin.end('\n')
+    await settled(handle)
+    holds('after the end')
   }
 })
 
