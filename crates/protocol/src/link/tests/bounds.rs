@@ -1,0 +1,58 @@
+//! A peer that does not keep to the rules, and what may be under way.
+
+use bytes::Bytes;
+
+use super::world::{EPOCH, attached};
+use crate::{
+    link::{LinkError, SUPERVISOR},
+    window,
+    wire::{Channel, FRAME_HEADER, FrameHeader, Kind, MessageHeader, StreamId},
+};
+
+#[test]
+fn a_peer_beyond_its_credit_is_cut_off() {
+    let mut world = attached();
+    let stream = StreamId { command: 1, channel: Channel::Stdout };
+    world.host.open_incoming(stream, 0);
+    let mut body = Vec::new();
+    FrameHeader::put(&mut body, Kind::Data, stream, &vec![0; window::BASE as usize]);
+    FrameHeader::put(&mut body, Kind::Data, stream, b"x");
+    let header = MessageHeader { body: body.len(), flags: 0, epoch: EPOCH, attachment: 1, offset: 0 };
+    let bytes = [&header.encode()[..], &body].concat();
+    assert_eq!(world.host.receive(world.now, bytes.into()), Err(LinkError::Credit(stream)));
+}
+
+#[test]
+fn missing_frames_and_acknowledgements_of_nothing_are_errors() {
+    let mut world = attached();
+    let message = |kind, offset, payload: &[u8]| {
+        let mut body = Vec::new();
+        FrameHeader::put(&mut body, kind, SUPERVISOR, payload);
+        let header = MessageHeader { body: body.len(), flags: 0, epoch: EPOCH, attachment: 1, offset };
+        Bytes::from([&header.encode()[..], &body].concat())
+    };
+    assert_eq!(
+        world.host.receive(world.now, message(Kind::Control, 5, b"x")),
+        Err(LinkError::Gap { expected: 0, got: 5 })
+    );
+    let mut world = attached();
+    let ack = [&99_u64.to_le_bytes()[..], &[0; 4]].concat();
+    assert_eq!(world.host.receive(world.now, message(Kind::Ack, 0, &ack)), Err(LinkError::BadOffset(99)));
+    let mut world = attached();
+    assert_eq!(world.sup.receive(world.now, message(Kind::Welcome, 0, b"")), Err(LinkError::Unexpected(Kind::Welcome)));
+}
+
+#[test]
+fn without_acknowledgement_no_more_than_the_cap_is_under_way() {
+    let mut world = attached();
+    world.open(true, 1, Channel::Stdout, 100 << 20);
+    let stream = StreamId { command: 1, channel: Channel::Stdout };
+    world.sup.schedule.credit(stream, u64::MAX);
+    let mut sent = 0;
+    while let Some(message) = world.sup.poll_transmit(world.now, &mut world.sup_feed) {
+        sent += message.body.len() as u64;
+    }
+    let cap = world.sup.flight.cap();
+    assert!(sent >= cap / 2 && sent <= cap + 16 * 1024 + FRAME_HEADER as u64, "{sent} of {cap}");
+    assert!(world.sup.is_waiting(stream));
+}
