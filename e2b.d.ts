@@ -50,13 +50,16 @@ export interface E2BRuntime {
   getSandbox(): Promise<Sandbox>
 }
 
+/** `code` of a failure of the owner; causes and advice are in `docs/errors.md`. */
+export type OwnerErrorCode =
+  | 'ERR_E2B_ANSWER_LOST' | 'ERR_E2B_DIRECTORIES' | 'ERR_E2B_DISPOSING' | 'ERR_E2B_FORBIDDEN' | 'ERR_E2B_NOT_FOUND'
+  | 'ERR_E2B_PLACEMENT' | 'ERR_E2B_PROTOCOL' | 'ERR_E2B_RATE_LIMITED' | 'ERR_E2B_REFUSED' | 'ERR_E2B_RUNTIME_ROOT'
+  | 'ERR_E2B_SERVER' | 'ERR_E2B_SETUP' | 'ERR_E2B_TEMPLATE' | 'ERR_E2B_UNAUTHORIZED' | 'ERR_E2B_UNREACHABLE'
+
 /** A failure of the owner. */
 export interface OwnerError extends Error {
-  /**
-   * `ERR_E2B_UNAUTHORIZED`, `_FORBIDDEN`, `_NOT_FOUND`, `_RATE_LIMITED`, `_PLACEMENT`, `_SERVER`, `_REFUSED`, `_UNREACHABLE`,
-   * `_ANSWER_LOST`, `_PROTOCOL`, `_TEMPLATE`, `_DIRECTORIES`, `_RUNTIME_ROOT`, `_DISPOSING` or `_SETUP`.
-   */
-  code: string
+  /** Which one. */
+  code: OwnerErrorCode
   /** HTTP status of the control plane's answer. */
   status?: number
   /** The control plane's own `error_code`. */

@@ -130,3 +130,29 @@ export interface Subprocess {
   /** Opens a terminal. */
   spawnTerminal(spec: TerminalSpec): Promise<TerminalHandle>
 }
+
+/** `code` of an error of this package's providers; causes and advice are in `docs/errors.md`. */
+export type SubprocessErrorCode =
+  | 'ERR_INVALID_ARG_VALUE'
+  | 'ERR_SANDBOX_GONE' | 'ERR_SANDBOX_UNREACHABLE'
+  | 'ERR_SUBPROCESS_CLOSED' | 'ERR_SUBPROCESS_SURVIVED' | 'ERR_SUBPROCESS_UNKNOWN'
+  | 'ERR_SUPERVISOR_KILLED' | 'ERR_SUPERVISOR_REFUSED' | 'ERR_SUPERVISOR_START'
+  | 'ERR_TERMINAL_SHELL'
+
+/** `code` of what the system refused: a start, a write to `stdin`, a signal. */
+export type SystemErrorCode =
+  | 'E2BIG' | 'EACCES' | 'EAGAIN' | 'EBADF' | 'EBUSY' | 'ECHILD' | 'EDQUOT' | 'EEXIST' | 'EFAULT' | 'EFBIG' | 'EINTR' | 'EINVAL'
+  | 'EIO' | 'EISDIR' | 'ELIBACC' | 'ELIBBAD' | 'ELIBEXEC' | 'ELOOP' | 'EMFILE' | 'ENAMETOOLONG' | 'ENFILE' | 'ENODEV' | 'ENOENT'
+  | 'ENOEXEC' | 'ENOMEM' | 'ENOSPC' | 'ENOSYS' | 'ENOTDIR' | 'ENOTTY' | 'ENXIO' | 'EPERM' | 'EPIPE' | 'EROFS' | 'ESRCH'
+  | 'ETIMEDOUT' | 'ETXTBSY' | `errno ${number}`
+
+/** An error of this package's providers that has a code. */
+export interface SubprocessError extends Error {
+  code: SubprocessErrorCode | SystemErrorCode
+  /** The negated Linux error number, with a {@link SystemErrorCode}. */
+  errno?: number
+  /** `spawn PROGRAM`, `write` or `kill`, with a {@link SystemErrorCode}. */
+  syscall?: string
+  /** The program as it was given, of a start; the name that was looked for. */
+  path?: string
+}
