@@ -14,16 +14,21 @@ const FILE = fileURLToPath(new URL('fixtures/terminals.cordis.yml', import.meta.
 
 /**
  * Gives the file a harness.
+ * @param {object} [shell] the bash backend's configuration instead of the fixture's
  * @returns {Harness}
  */
-export function useConsumers() {
-  const harness = new Harness()
+export function useConsumers(shell) {
+  const harness = new Harness(shell)
   before(() => harness.begin())
   after(() => harness.finish())
   return harness
 }
 
 class Harness {
+  constructor(shell) {
+    this.shell = shell
+  }
+
   async begin() {
     this.server = await startServer()
     Object.assign(process.env, serverEnvironment(this.server))
@@ -31,6 +36,7 @@ class Harness {
     this.ctx = await boot(FILE, [
       { id: 'e2b', config: { cwd: this.cwd } },
       { id: 'policy', config: { mode: 'danger-full-access', workspaceRoot: this.cwd } },
+      ...(this.shell === undefined ? [] : [{ id: 'shell', config: this.shell }]),
     ])
     await within(this.ctx.e2b.getSandbox(), PATIENCE_MS, 'the sandbox')
     this.agent = this.register('terminals-test-agent')
