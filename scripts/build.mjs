@@ -5,8 +5,10 @@
  *   npm/OS-ARCH/sandboxd                              the sandbox service for development and tests
  *   npm/supervisor/linux-ARCH.gz, .json               the static supervisor, packed, and what it is
  *
- *   node scripts/build.mjs [--debug] [addon|sandboxd|supervisor ...]     all parts by default
+ *   node scripts/build.mjs [--debug] [--arch ARCH[,ARCH]] [--musl] [addon|sandboxd|supervisor ...]     all parts by default
  *
+ * `--arch` (`x64`, `arm64`) says which supervisors are built; by default this machine's. Another one needs its standard library
+ * (`rustup target add`) and a linker. `--musl` builds them on musl: half as large, where that target is installed.
  * `CARGO_TARGET_DIR` is respected. Cargo decides what is up to date; nothing changed means seconds.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
@@ -17,9 +19,13 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { builtFile, machine, platform } from '../lib/load.js'
+import { SUPERVISORS } from './targets.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const { values: { debug }, positionals } = parseArgs({ options: { debug: { type: 'boolean', default: false } }, allowPositionals: true })
+const { values: { debug, arch: architectures, musl }, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { debug: { type: 'boolean', default: false }, arch: { type: 'string' }, musl: { type: 'boolean', default: false } },
+})
 const targetDir = process.env.CARGO_TARGET_DIR ?? join(root, 'target')
 const profile = debug ? 'dev' : 'release'
 const profileDir = debug ? 'debug' : 'release'
@@ -45,20 +51,36 @@ function buildSandboxd() {
   return put(join(targetDir, profileDir, 'sandboxd'), `${machine}/sandboxd`, 0o755)
 }
 
-/** For this machine's architecture; the others are built on theirs. */
+/** Supervisors run on Linux only, but any host that has what it takes may build them. */
 function buildSupervisor() {
-  if (process.platform !== 'linux') return undefined
-  const triple = hostTriple()
-  const flags = `CARGO_TARGET_${triple.toUpperCase().replaceAll('-', '_')}_RUSTFLAGS`
+  if (architectures === undefined && process.platform !== 'linux') return undefined
+  return (architectures?.split(',') ?? [process.arch]).map(buildSupervisorFor).join(', ')
+}
+
+function buildSupervisorFor(arch) {
+  const machine = SUPERVISORS[arch] ?? fail(`there is no supervisor for ${arch}; there are ${Object.keys(SUPERVISORS).join(', ')}`)
+  const triple = supervisorTriple(machine)
+  const variable = `CARGO_TARGET_${triple.toUpperCase().replaceAll('-', '_')}`
   // Static: it must run in any image.
-  cargo(['build', '--package', 'supervisor', '--bin', 'supervisor', '--profile', 'supervisor', '--target', triple], {
-    [flags]: '-C target-feature=+crt-static',
-  })
+  const env = { [`${variable}_RUSTFLAGS`]: '-C target-feature=+crt-static' }
+  // musl's target brings its own C library and needs a linker only; glibc's needs the compiler's files for it.
+  if (arch !== process.arch) env[`${variable}_LINKER`] = process.env[`${variable}_LINKER`] ?? (musl ? 'rust-lld' : `${machine}-linux-gnu-gcc`)
+  cargo(['build', '--package', 'supervisor', '--bin', 'supervisor', '--profile', 'supervisor', '--target', triple], env)
   const file = join(targetDir, triple, 'supervisor', 'supervisor')
-  requireRunning(file)
+  requireRunning(file, arch)
+  return pack(file, `supervisor/linux-${arch}`)
+}
+
+function supervisorTriple(machine) {
+  const triple = `${machine}-unknown-linux-${musl ? 'musl' : 'gnu'}`
+  const library = execFileSync('rustc', ['--print', 'target-libdir', '--target', triple], { encoding: 'utf8' }).trim()
+  return existsSync(library) ? triple : fail(`there is no standard library for ${triple}: rustup target add ${triple}`)
+}
+
+/** Compresses a binary to `npm/NAME.gz`, with its facts beside it, unless that is there already. */
+function pack(file, name) {
   const binary = readFileSync(file)
   const facts = JSON.stringify({ sha256: createHash('sha256').update(binary).digest('hex'), size: binary.length })
-  const name = `supervisor/linux-${process.arch}`
   const described = builtFile(`${name}.json`)
   if (!existsSync(described) || readFileSync(described, 'utf8') !== facts) {
     write(builtFile(`${name}.gz`), gzipSync(binary, { level: 9 }))
@@ -67,14 +89,12 @@ function buildSupervisor() {
   return builtFile(`${name}.gz`)
 }
 
-function hostTriple() {
-  const line = execFileSync('rustc', ['-vV'], { encoding: 'utf8' }).split('\n').find(line => line.startsWith('host: '))
-  return line?.slice('host: '.length) ?? fail('rustc does not say what its host is')
-}
-
-/** A binary that was linked wrongly shows here, not in somebody's sandbox. */
-function requireRunning(file) {
-  const { status, error, stderr } = spawnSync(file, ['version'], { encoding: 'utf8', timeout: 10_000 })
+/** A binary that was linked wrongly shows here, not in somebody's sandbox. Another machine's is tried where an emulator is there. */
+function requireRunning(file, arch) {
+  const foreign = arch !== process.arch || process.platform !== 'linux'
+  const [program, args] = foreign ? [`qemu-${SUPERVISORS[arch]}`, [file, 'version']] : [file, ['version']]
+  const { status, error, stderr } = spawnSync(program, args, { encoding: 'utf8', timeout: 30_000 })
+  if (foreign && error?.code === 'ENOENT') return say(`${file} was not tried: it is another machine's, and there is no ${program}`)
   if (error !== undefined || status !== 0) fail(`${file} does not run: ${error?.message ?? `status ${status} ${stderr}`}`)
 }
 

@@ -141,7 +141,9 @@ pub fn kill_exactly(pid: Pid, start_time: u64) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Fixture, in_own_pid_namespace};
+    use crate::testing::Fixture;
+    #[cfg(target_os = "linux")]
+    use crate::testing::in_own_pid_namespace;
 
     fn gone(leader: &Fixture) -> bool {
         session::members(leader.pid).unwrap().is_empty()
@@ -176,6 +178,7 @@ mod tests {
         });
     }
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn c30_a_member_of_another_user_is_named() {
         if !in_own_pid_namespace("terminate::tests::c30_a_member_of_another_user_is_named") {
@@ -195,6 +198,7 @@ mod tests {
         assert_eq!(denied.start_time, member.stat.start_time);
     }
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn c30_members_that_outlived_a_reaped_leader_are_asked_and_killed_one_by_one() {
         crate::orphans::become_subreaper().unwrap();

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
+#[cfg(target_os = "linux")]
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -13,9 +14,10 @@ use crate::environment::Environment;
 use crate::exit::{self, Exit};
 use crate::image::ExecImage;
 use crate::pidfd::PidFd;
+#[cfg(target_os = "linux")]
 use crate::prepared::{Outcome, Prepared};
 use crate::spawn::{SpawnError, spawn};
-use crate::{pipe, stdio, terminate};
+use crate::{pipe, stdio, table, terminate};
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -23,6 +25,7 @@ const DEADLINE: Duration = Duration::from_secs(20);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     Clone,
+    #[cfg(target_os = "linux")]
     Prepared,
 }
 
@@ -81,7 +84,9 @@ impl Fixture {
 
     pub fn join(self) -> Exit {
         self.wait_until_ended();
-        exit::observe(self.pid).unwrap().unwrap()
+        // While its number is still its own.
+        let _ = terminate::kill(&[self.pid]);
+        exit::reap_blocking(self.pid).unwrap().unwrap()
     }
 
     pub fn kill(self) {}
@@ -89,8 +94,9 @@ impl Fixture {
 
 impl Drop for Fixture {
     fn drop(&mut self) {
-        // A test may have reaped it; then the number is nobody's business any more.
-        if exit::observe(self.pid).is_ok() {
+        // It may have been reaped; then the number is nobody's business any more.
+        let ours = |stat: table::Stat| stat.parent == rustix::process::getpid().as_raw_pid();
+        if table::stat(self.pid).is_ok_and(ours) {
             let _ = terminate::kill(&[self.pid]);
             let _ = exit::reap_blocking(self.pid);
         }
@@ -118,6 +124,7 @@ fn start(way: Way, image: ExecImage, stdio: [&OwnedFd; 3], settings: &Settings) 
             Err(SpawnError::Child(failure)) => Err(failure),
             Err(error) => panic!("{error}"),
         },
+        #[cfg(target_os = "linux")]
         Way::Prepared => {
             let starting = Prepared::fork(settings).unwrap().start(&image, stdio, false).unwrap();
             let mut outcome = None;
@@ -146,6 +153,7 @@ pub fn scratch(name: &str) -> PathBuf {
     path
 }
 
+#[cfg(target_os = "linux")]
 /// True inside the namespace. Outside, runs the named test there, alone, checks that it passed, and gives false.
 pub fn in_own_pid_namespace(test: &str) -> bool {
     const MARK: &str = "PROCESS_TEST_IN_NAMESPACE";
