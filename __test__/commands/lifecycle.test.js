@@ -180,61 +180,6 @@ matrix('C64 an open standard input of the harness holds nothing up (trap J7)', L
   assert.equal(code, 0, stderr)
 })
 
-// https://github.com/napi-rs/napi-rs/issues/3443
-test('C64 worker threads that load the addon, run and end leave a clean exit (trap J3)', { skip: unless('native'), timeout: 240_000 }, async () => {
-  const { code, signal, stdout, stderr } = await runHarness(world, async (world, lib) => {
-    const rounds = Number(process.env.ROUNDS)
-    const here = process.env.HERE
-    const body = `
-      const { workerData } = require('node:worker_threads')
-      import(workerData.words).then(async words => {
-        const world = new words.World()
-        world.server = workerData.server
-        await world.open()
-        const outcomes = await Promise.all([3, 4, 5].map(code => world.sh('exit ' + code)))
-        if (outcomes.some(({ exitCode }, at) => exitCode !== at + 3)) throw new Error('wrong outcome')
-        await world.composition.dispose()
-      })`
-    for (let round = 0; round < rounds; round += 1) {
-      const workers = Array.from({ length: 4 }, () => new lib.Worker(body, { eval: true, workerData: { words: here, server: { ...world.server } } }))
-      const codes = await Promise.all(workers.map(worker => new Promise((resolve, reject) => worker.once('exit', resolve).once('error', reject))))
-      process.stdout.write(`${codes}\n`)
-    }
-  }, { lazy: true, env: { ROUNDS: EXTENDED ? '50' : '1', HERE: new URL('world.js', import.meta.url).href }, ms: 200_000 })
-  assert.deepEqual({ code, signal }, { code: 0, signal: null }, stderr)
-  assert.ok(stdout.trim().split('\n').every(line => line === '0,0,0,0'), stdout)
-})
-
-// https://github.com/napi-rs/napi-rs/pull/3404, https://github.com/napi-rs/napi-rs/issues/1514
-test('C64 a worker that is terminated in the middle of everything ends nothing else (traps J4, J5)', { skip: unless('native'), timeout: 240_000 }, async () => {
-  const { code, signal, stdout, stderr } = await runHarness(world, async (world, lib) => {
-    const here = process.env.HERE
-    const body = `
-      const { workerData, parentPort } = require('node:worker_threads')
-      import(workerData.words).then(async words => {
-        const world = new words.World()
-        world.server = workerData.server
-        await world.open()
-        for (let at = 0; at < 10; at += 1) {
-          world.spawn(['sh', '-c', 'yes'], { stdout: 'pipe' }).stdout.on('data', () => {})
-          world.subprocess.resolveExecutable('sh').catch(() => {})
-          world.spawn(['true'])
-        }
-        parentPort.postMessage('busy')
-      })`
-    for (let round = 0; round < Number(process.env.ROUNDS); round += 1) {
-      const worker = new lib.Worker(body, { eval: true, workerData: { words: here, server: { ...world.server } } })
-      await lib.within(new Promise((resolve, reject) => worker.once('message', resolve).once('error', reject)), 60_000, 'a busy worker')
-      await new Promise(go => setTimeout(go, (round * 37) % 200))
-      await worker.terminate()
-    }
-    const { exitCode } = await world.sh('exit 6')
-    process.stdout.write(`after ${exitCode}\n`)
-    await world.composition.dispose()
-  }, { env: { ROUNDS: EXTENDED ? '200' : '4', HERE: new URL('world.js', import.meta.url).href }, ms: 220_000 })
-  assert.deepEqual({ code, signal, stdout }, { code: 0, signal: null, stdout: 'after 6\n' }, stderr)
-})
-
 // https://github.com/e2b-dev/desktop/pull/211
 matrix('C64 streams that are destroyed or never read are given back (trap H12)', { timeout: 120_000 }, async () => {
   const round = async count => {

@@ -16,6 +16,8 @@ export const PROVIDER = process.env.DSH_TEST_PROVIDER ?? 'native'
 export const PATIENCE_MS = 30_000
 /** The longer, rarer forms of some tests. */
 export const EXTENDED = process.env.DSH_TEST_EXTENDED === '1'
+/** A sandbox lives as long as the longest file takes. */
+const OWNER = EXTENDED ? { timeoutMs: 3_600_000 } : {}
 /** The grace of commands that do not choose one. */
 export const GRACE_MS = 2_000
 
@@ -73,7 +75,7 @@ export function useWorld({ args = [], config = {}, prepare = () => {} } = {}) {
  * @param {object} [config]
  */
 export function composeAt(server, config = {}) {
-  return compose(server, { provider: PROVIDER, config: PROVIDER === 'native' ? config : {} })
+  return compose(server, { provider: PROVIDER, config: PROVIDER === 'native' ? config : {}, owner: OWNER })
 }
 
 /** One composition, and how the tests speak to it. */

@@ -218,6 +218,14 @@ impl NativeService {
     }
 }
 
+/// The environment has ended without a disposal: a worker was terminated, say. Its commands would hold their sessions, and those
+/// their connections and what they have read, for as long as the process lives.
+impl Drop for NativeService {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
 impl NativeService {
     fn session(&self, sandbox_id: &str) -> Result<Arc<Session>> {
         let session = self.sessions.borrow().get(sandbox_id).cloned();
