@@ -1,0 +1,97 @@
+//! What passes through a command's streams, on the driver's side.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use protocol::control::{OutputChannel, StreamEnd};
+
+use super::{Command, index, mask};
+use crate::session::{
+    input::{Input, Left, Shortcut},
+    output::Output,
+    wake::changed,
+};
+
+impl Command {
+    /// Bytes of an output came. Returns how many are consumed already, and whether its reader waits for [`Command::announce`].
+    pub fn push(&self, channel: OutputChannel, bytes: Bytes) -> (usize, bool) {
+        let mut state = self.lock();
+        let Some(output) = &mut state.outputs[index(channel)] else { return (bytes.len(), false) };
+        output.push(bytes)
+    }
+
+    /// Wakes the reader of an output.
+    pub fn announce(&self, channel: OutputChannel) {
+        self.wakes.mark(self.id, mask(channel));
+    }
+
+    /// Fewer taken bytes than this need not be told ([`Op::Consumed`]). Returns what was taken and not told so far, when it is as much.
+    pub fn tell_from(&self, channel: OutputChannel, bytes: usize) -> Option<usize> {
+        let mut state = self.lock();
+        let output = state.outputs[index(channel)].as_mut()?;
+        output.set_tell_from(bytes);
+        output.taken()
+    }
+
+    /// Bytes of an output that is collected came; they are copied.
+    pub fn push_slice(&self, channel: OutputChannel, bytes: &[u8]) {
+        if let Some(output) = &mut self.lock().outputs[index(channel)] {
+            output.collect(bytes);
+        }
+    }
+
+    /// Bytes that a collected output had so far.
+    pub fn total(&self, channel: OutputChannel) -> u64 {
+        self.lock().outputs[index(channel)].as_ref().map_or(0, Output::total)
+    }
+
+    /// An output ended; with `None`, without the supervisor's word.
+    pub fn finish(&self, channel: OutputChannel, end: Option<StreamEnd>) {
+        let mut state = self.lock();
+        let Some(output) = &mut state.outputs[index(channel)] else { return };
+        match end {
+            Some(end) => output.finish(end),
+            None => output.abandon(),
+        }
+        self.wakes.mark(self.id, mask(channel));
+    }
+
+    /// Changes an output's spill file.
+    pub fn spill(&self, channel: OutputChannel, change: impl FnOnce(&mut Output)) {
+        if let Some(output) = &mut self.lock().outputs[index(channel)] {
+            change(output);
+        }
+    }
+
+    /// Whether the input has something to send.
+    pub fn is_input_ready(&self) -> bool {
+        self.lock().input.as_ref().is_some_and(Input::is_ready)
+    }
+
+    /// Takes up to `max` bytes of the input.
+    pub fn take_input(&self, max: usize, out: &mut Vec<u8>) -> Left {
+        let mut state = self.lock();
+        let Some(input) = &mut state.input else { return Left::End };
+        let (left, wake) = input.take(max, out);
+        if wake {
+            self.wakes.mark(self.id, changed::STDIN);
+        }
+        left
+    }
+
+    /// Lets input that waits for nothing, and sizes, go past the driver.
+    pub fn set_shortcut(&self, shortcut: Arc<dyn Shortcut>) {
+        if let Some(input) = &mut self.lock().input {
+            input.set_shortcut(shortcut);
+        }
+    }
+
+    /// The program takes no more input.
+    pub fn close_input(&self) {
+        let mut state = self.lock();
+        if let Some(input) = &mut state.input {
+            input.close();
+            self.wakes.mark(self.id, changed::STDIN);
+        }
+    }
+}
