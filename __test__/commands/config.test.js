@@ -107,6 +107,9 @@ matrix('C24 an owner that hands another sandbox out later gets its commands ther
     now = second
     const inSecond = world.spawn(['sleep', '300'])
     assert.equal(await where(), second.sandboxId)
+    now = first
+    assert.equal(await where(), first.sandboxId, 'and the first again')
+    now = second
     await first.kill()
     assert.deepEqual(await settled(inFirst), { exitCode: null, signal: 'SIGKILL' })
     assert.equal(await where(), second.sandboxId, 'the other one lives on')

@@ -25,6 +25,7 @@ matrix('C13 D33 explicit entries are set whatever their name, and undefined remo
     ' ': 'a space alone',
     'with space': 'x',
     'FOO-BAR': 'dash',
+    '--opt': 'no option',
     lower: 'y',
     DSH_SET: 'explicit',
     TOH_SET: 'explicit',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { Sandbox } from 'e2b'
-import { PATIENCE_MS, gone, matrix, rejection, says, settled, text, unless, useWorld } from './world.js'
+import { PATIENCE_MS, PROVIDER, gone, matrix, rejection, says, settled, text, unless, useWorld } from './world.js'
 import { hook } from './hook.js'
 import { within } from '../support/deadline.js'
 
@@ -60,6 +60,7 @@ matrix('C24 a spawn into a sandbox that is gone rejects, and its tree is gone', 
     const handle = other.spawn(['true'])
     const error = await rejection(handle.done, 'a command in a dead sandbox')
     assert.ok(error instanceof Error && error.message.length > 0)
+    if (PROVIDER === 'native') assert.equal(error.code, 'ERR_SANDBOX_GONE')
     assert.equal(handle.pid, -1)
     assert.equal(await gone(handle), true)
   }
@@ -86,6 +87,7 @@ matrix('C24 C60 disposal in a sandbox that is gone is no error', { timeout: 120_
     assert.equal(exitCode, null)
     assert.equal(await gone(handle), true)
   }
+  assert.deepEqual(other.errors, [])
 })
 
 test('C24 the data plane\'s 502 alone ends nothing', { skip: unless('sandboxd') || unless('native'), timeout: 120_000 }, async () => {

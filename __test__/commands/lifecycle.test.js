@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { test } from 'node:test'
 import { runHarness, startHarness } from './harness.js'
-import { EXTENDED, PATIENCE_MS, end, gone, matrix, settled, unless, useWorld } from './world.js'
+import { EXTENDED, PATIENCE_MS, PROVIDER, end, gone, matrix, settled, unless, useWorld } from './world.js'
 import { until } from '../support/deadline.js'
 
 const world = useWorld()
@@ -88,6 +88,9 @@ matrix('C30 starts that were called off leave no timer, listener or handle (trap
       assert.equal(await gone(handle), true)
     }
   }
+  const next = world.spawn(['true'])
+  if (PROVIDER === 'native') assert.ok(next.pid > 1, 'the process ids are given back')
+  await settled(next)
   await until(() => activeResources() <= before + 3, PATIENCE_MS, 'active resources as before')
   process.off('warning', note)
   assert.deepEqual(warnings, [])

@@ -150,7 +150,7 @@ matrix('C20 C22 the outcome of a killed leader does not wait for a grandchild (t
 // https://github.com/hackerai-tech/hackerai/pull/374
 matrix('C30 terminate in the same breath as spawn ends as terminated and leaves nothing (trap G10)', { timeout: 120_000 }, async () => {
   const n = mark()
-  const handles = Array.from({ length: 20 }, () => world.spawn(['sleep', n]))
+  const handles = Array.from({ length: 20 }, () => world.spawn(['sh', '-c', `echo ran >> called-off; exec sleep ${n}`]))
   for (const handle of handles) {
     handle.terminate()
     handle.terminate()
@@ -160,6 +160,7 @@ matrix('C30 terminate in the same breath as spawn ends as terminated and leaves 
     assert.equal(await gone(handle), true)
   }
   assert.equal(await world.sleepers(n), 0)
+  assert.notEqual((await world.run(['cat', 'called-off'])).exitCode, 0, 'none of them ran')
 })
 
 matrix('C30 terminate at any moment of a start leaves nothing running', { timeout: 120_000 }, async () => {

@@ -83,6 +83,7 @@ export class World {
   /** @type {import('../support/server.js').Server} */ server
   /** @type {import('../support/composition.js').Composition} */ composition
   /** @type {any} */ subprocess
+  /** @type {unknown[]} */ errors = []
 
   get cwd() {
     return this.composition.cwd
@@ -101,11 +102,14 @@ export class World {
     return this
   }
 
-  /** Another composition at the same server, in a sandbox of its own. */
+  /** Another composition at the same server, in a sandbox of its own. What its disposal fails with is in `errors`. */
   async another(config) {
     const other = new World()
     other.server = this.server
-    return other.open(config)
+    await other.open(config)
+    // Cordis gives what a disposal throws to the logger.
+    other.composition.ctx.logger.error = error => other.errors.push(error)
+    return other
   }
 
   /** Ends the provider alone; the owner and its sandbox stay. */

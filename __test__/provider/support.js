@@ -7,7 +7,6 @@ import { Context } from '@deepseek-ai/cordis'
 import Owner from '@deepseek-ai/dsh-e2b'
 import Provider from '../../index.js'
 import { within } from '../support/deadline.js'
-import { openLine } from '../support/line.js'
 import { serverEnvironment, startServer } from '../support/server.js'
 
 /** Nothing here takes longer than this. */
@@ -61,14 +60,6 @@ class Used {
   async load(config = {}, parts = {}, world = new World()) {
     this.cleanups.push(() => world.dispose())
     return world.load(config, parts)
-  }
-
-  /** A line before the sandboxes' edge that can be cut; sandboxes that are loaded from now on are reached by it. */
-  async openLine(options) {
-    const line = await openLine(this.server.sandboxUrl, options)
-    process.env.E2B_SANDBOX_URL = line.url
-    this.cleanups.push(() => line.close())
-    return line
   }
 
   async end() {
