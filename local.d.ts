@@ -1,5 +1,5 @@
 /**
- * The subprocess seam on this very machine (Linux): a Cordis class plugin that provides `ctx.subprocess`.
+ * The subprocess seam on this very machine (Linux, macOS): a Cordis class plugin that provides `ctx.subprocess`.
  *
  * `ctx.subprocess` itself is typed by the seam package of your harness; what is here stands alone.
  * @module dsh-subprocess-native/local
