@@ -40,7 +40,7 @@ function assertNoGrowth(before, after) {
 const COMMANDS = EXTENDED ? 10_000 : 300
 
 // https://github.com/e2b-dev/desktop/pull/211
-matrix(`C64 ${COMMANDS} commands of every kind leave no descriptor, thread, file or process behind (trap H12)`, { timeout: EXTENDED ? 900_000 : 120_000 }, async () => {
+matrix(`C64 ${COMMANDS} commands of every kind leave no descriptor, thread, file or process behind (trap H12)`, { timeout: EXTENDED ? 900_000 : 120_000 }, async t => {
   const kinds = [
     () => settled(world.spawn(['true'])),
     () => settled(world.spawn(['sh', '-c', 'exit 3'], { stdout: { maxBytes: 10, spill: { maxBytes: 1000 } } })),
@@ -69,7 +69,9 @@ matrix(`C64 ${COMMANDS} commands of every kind leave no descriptor, thread, file
   const before = await holdings()
   await round(COMMANDS)
   await until(async () => Number(await world.witness('grep -l "^State:.Z" /proc/[0-9]*/status 2>/dev/null | wc -l')) === 0, PATIENCE_MS, 'no zombie')
-  assertNoGrowth(before, await holdings())
+  const after = await holdings()
+  t.diagnostic(JSON.stringify({ before, after }))
+  assertNoGrowth(before, after)
 })
 
 // https://github.com/e2b-dev/E2B/pull/1328
@@ -184,9 +186,12 @@ matrix('C64 an open standard input of the harness holds nothing up (trap J7)', L
 })
 
 // https://github.com/e2b-dev/desktop/pull/211
-matrix('C64 streams that are destroyed or never read are given back (trap H12)', { timeout: 120_000 }, async () => {
+matrix('C64 streams that are destroyed or never read are given back (trap H12)', { timeout: EXTENDED ? 300_000 : 120_000 }, async t => {
+  let spawned = 0
   const round = async count => {
-    const handles = Array.from({ length: count }, (_, at) => world.spawn(['sh', '-c', 'yes | head -c 300000'], { stdout: 'pipe', stderr: 'pipe', graceMs: 200 }))
+    spawned += count
+    const handles = Array.from({ length: count }, () => world.spawn(['sh', '-c', 'echo x >> flooding; yes | head -c 3000000'], { stdout: 'pipe', stderr: 'pipe', graceMs: 200 }))
+    await until(async () => Number((await world.sh('wc -l < flooding')).stdout) === spawned, PATIENCE_MS, 'all of them')
     for (const [at, handle] of handles.entries()) {
       if (at % 2) handle.stdout.destroy()
       handle.terminate()
@@ -201,5 +206,7 @@ matrix('C64 streams that are destroyed or never read are given back (trap H12)',
   await round(20)
   const before = await holdings()
   for (let at = 0; at < 5; at += 1) await round(EXTENDED ? 100 : 20)
-  assertNoGrowth(before, await holdings())
+  const after = await holdings()
+  t.diagnostic(JSON.stringify({ before, after }))
+  assertNoGrowth(before, after)
 })
