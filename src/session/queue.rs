@@ -8,6 +8,9 @@ use bytes::{Bytes, BytesMut};
 /// Smaller pieces are copied together: a piece keeps the whole message that it came in.
 const COPY_BELOW: usize = 32 * 1024;
 
+/// From this size on a piece is given as it is: more pieces cost a reader less than the copy that would join them.
+const WHOLE: usize = 16 * 1024;
+
 /// Pieces in order.
 #[derive(Debug, Default)]
 pub struct Queue {
@@ -74,7 +77,7 @@ impl Queue {
 
     /// The front piece as it is, without a copy, when nobody shares its memory and it is large, or all there is.
     fn take_whole(&mut self, max: usize) -> Option<Vec<u8>> {
-        let fits = |piece: &Bytes| piece.len() <= max && (piece.len() == self.len || piece.len() >= max / 4);
+        let fits = |piece: &Bytes| piece.len() <= max && (piece.len() == self.len || piece.len() >= WHOLE);
         if !self.pieces.front().is_some_and(|piece| fits(piece) && piece.is_unique()) {
             return None;
         }
