@@ -9,6 +9,8 @@ use tokio::sync::{Notify, oneshot};
 
 /// Bytes that wait for JavaScript at most; then the program feels a slow reader.
 const WINDOW: usize = 1024 * 1024;
+/// Fewer bytes that JavaScript took need not be told: the window is open still.
+pub const WORTH_TELLING: usize = WINDOW / 4;
 
 /// Shared by one reader and those who steer it.
 #[derive(Debug)]

@@ -12,7 +12,11 @@ use process::pipe::{Budget, Grant};
 use protocol::control::{EndReason, OutputChannel, StreamEnd};
 use tokio::io::{Interest, unix::AsyncFd};
 
-use super::{flow::Flow, spill::Spill, watched::watch};
+use super::{
+    flow::{Flow, WORTH_TELLING},
+    spill::Spill,
+    watched::watch,
+};
 use crate::session::command::Command;
 
 /// Most bytes of one read.
@@ -62,6 +66,7 @@ pub struct Reader {
 impl Reader {
     /// Reads until the end and tells it.
     pub async fn run(mut self, source: OwnedFd) {
+        self.command.tell_from(self.channel, WORTH_TELLING);
         let mut total = 0;
         let reason = match watch(source, Interest::READABLE) {
             Ok(source) => {
