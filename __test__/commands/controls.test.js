@@ -1,9 +1,10 @@
 // The same checks as elsewhere, where they must fail: against the original provider on the same server.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { World, gone, mark, settled, unless } from './world.js'
+import { PATIENCE_MS, World, gone, mark, settled, unless } from './world.js'
 import { hook } from './hook.js'
 import { compose } from '../support/composition.js'
+import { until } from '../support/deadline.js'
 import { startServer } from '../support/server.js'
 
 const world = new World()
@@ -29,7 +30,7 @@ async function fails(check) {
 test('control: the check of C11 fails where no process is prepared', options, async () => {
   const handle = world.spawn(['true'])
   await fails(async () => assert.ok(handle.pid > 0))
-  await settled(handle)
+  await settled(handle).catch(() => {})
 })
 
 test('control: the check of C20 fails where the shell tells of a death by signal', options, async () => {
@@ -52,7 +53,7 @@ test('control: the check of C31 fails where the end is polled for', { ...options
   const last = await total()
   await fails(async () => assert.equal(last, first))
   handle.terminate()
-  await settled(handle)
+  await settled(handle).catch(() => {})
 })
 
 test('control: the check of C30 fails where only one group is known', options, async () => {
@@ -60,23 +61,24 @@ test('control: the check of C30 fails where only one group is known', options, a
   const handle = world.spawn(['bash', '-c', `set -m; sleep ${n} & sleep ${n} & wait`], { graceMs: 500 })
   await world.untilSleepers(n, 2)
   handle.terminate()
-  await gone(handle)
+  await gone(handle).catch(() => {})
   const left = await world.sleepers(n)
   await fails(async () => assert.equal(left, 0))
   await world.witness(`pkill -KILL -f '^sleep ${n}'`)
-  await settled(handle)
+  await settled(handle).catch(() => {})
 })
 
 test('control: the check of trap C13 fails where a wrapper dies of the same signal', options, async () => {
   const handle = world.spawn(['bash', '-c', 'trap "exit 9" TERM; echo up > up.txt; while :; do sleep 0.05; done'])
   await world.untilWitness(`cat ${world.cwd}/up.txt 2>/dev/null`, 'up')
   handle.terminate()
-  const outcome = await settled(handle)
+  const outcome = await settled(handle).catch(error => ({ error }))
   await fails(async () => assert.deepEqual(outcome, { exitCode: 9, signal: null }))
 })
 
 test('control: the check of C19 fails where a command inherits its starter\'s descriptors or shells', options, async () => {
-  const { stdout } = await world.sh('ps -o sid=,pid= -p $$')
+  // On a busy machine some of its commands fail for other reasons.
+  const { stdout } = await until(() => world.sh('ps -o sid=,pid= -p $$').catch(() => undefined), PATIENCE_MS, 'a command that works')
   const [sid, pid] = stdout.trim().split(/\s+/)
   await fails(async () => assert.equal(sid, pid))
 })

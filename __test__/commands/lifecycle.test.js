@@ -28,8 +28,12 @@ async function holdings() {
   }
 }
 
-/** The same once the sandbox is quiet: after a burst, processes for the next commands are still being prepared. */
+/**
+ * The same once the sandbox is quiet, after a burst of commands: as many processes are being prepared for the next ones then as ever are,
+ * and what that takes is the same each time.
+ */
 async function quietHoldings() {
+  await Promise.all(Array.from({ length: 60 }, () => world.run(['true'])))
   const seen = []
   await until(async () => {
     seen.push(await holdings())

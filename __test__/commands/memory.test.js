@@ -154,7 +154,7 @@ test('control: the same measure sees a harness that keeps its output', { skip: u
   const result = await report(async (world, lib) => {
     gc()
     const idle = process.memoryUsage.rss()
-    const handle = world.spawn(['sh', '-c', 'yes | head -c 134217728'], { stdout: 'pipe' })
+    const handle = world.spawn(['sh', '-c', 'yes | head -c 201326592'], { stdout: 'pipe' })
     const kept = []
     handle.stdout.on('data', chunk => kept.push(chunk))
     await lib.settled(handle, 'bulk', 100_000)
