@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { PATIENCE_MS, composeAt, gone, mark, matrix, rejection, says, settled, unless, useWorld } from './world.js'
+import { PATIENCE_MS, SOON_MS, composeAt, gone, mark, matrix, rejection, says, settled, unless, useWorld } from './world.js'
 import { within } from '../support/deadline.js'
 import { hook } from './hook.js'
 
@@ -126,7 +126,7 @@ test('C60 a sandbox that cannot be reached is waited for at most the longest gra
   assert.equal(other.errors.length, 1)
   const [error] = other.errors
   await admin.faults(sandboxId, {})
-  assert.ok(took > graceMs && took < graceMs + 10_000 + 5_000, `${took} ms`)
+  assert.ok(took > graceMs && took < graceMs + 10_000 + SOON_MS, `${took} ms`)
   assert.match(error.message, /sleep/)
   assert.match(error.message, /cat/)
   await other.composition.dispose().catch(() => {})

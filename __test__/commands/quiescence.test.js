@@ -58,17 +58,21 @@ test('control: the count sees a request when somebody makes one', { skip }, asyn
 
 matrix('C31 the end of a tree is known without delay', async () => {
   const times = []
+  const usual = []
   for (let at = 0; at < (EXTENDED ? 200 : 20); at += 1) {
     const handle = world.spawn(['bash', '-c', '(read go < /dev/fd/0; exit 0) & wait; exit 0'], { stdin: 'pipe' })
+    const begun = performance.now()
     await world.run(['true'])
     const before = performance.now()
+    usual.push(before - begun)
     handle.stdin.end('\n')
     assert.equal(await gone(handle), true)
     times.push(performance.now() - before)
     await settled(handle)
   }
-  times.sort((a, b) => a - b)
-  assert.ok(times[Math.floor(times.length / 2)] < 200, `median ${times[Math.floor(times.length / 2)]} ms`)
+  const median = values => values.sort((a, b) => a - b)[Math.floor(values.length / 2)]
+  // Whatever the machine does beside it: about what another command costs from its start to its end.
+  assert.ok(median(times) < 4 * median(usual) + 100, `median ${median(times)} ms, of a command ${median(usual)} ms`)
 })
 
 // https://github.com/e2b-dev/infra/pull/480

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { end, gone, mark, rejection, settled, unless, useWorld, GRACE_MS } from './world.js'
+import { end, gone, mark, rejection, settled, unless, useWorld, SOON_MS } from './world.js'
 import { hook } from './hook.js'
 
 const world = useWorld()
@@ -77,5 +77,5 @@ test('control: where nobody prevents it, the member of root is ended at once', o
   await allow()
   const before = performance.now()
   await end(handle)
-  assert.ok(performance.now() - before < GRACE_MS + 5_000)
+  assert.ok(performance.now() - before < SOON_MS)
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { GRACE_MS, PATIENCE_MS, drain, end, gone, mark, matrix, says, settled, text, useWorld } from './world.js'
+import { PATIENCE_MS, SOON_MS, drain, end, gone, mark, matrix, says, settled, text, useWorld } from './world.js'
 import { within } from '../support/deadline.js'
 
 const world = useWorld()
@@ -27,7 +27,7 @@ matrix('C30 a program that ignores SIGTERM is killed after the grace (trap C13)'
   handle.terminate()
   assert.deepEqual(await settled(handle), KILLED)
   const took = performance.now() - before
-  assert.ok(took >= graceMs - 50 && took < graceMs + 4_000, `${took} ms`)
+  assert.ok(took >= graceMs - 50 && took < graceMs + SOON_MS, `${took} ms`)
   assert.equal(await gone(handle), true)
 })
 
@@ -69,10 +69,8 @@ matrix('C30 the last words of a handler arrive on raw and collected pipes (trap 
 matrix('C30 a stopped program is woken to end', async () => {
   const handle = world.spawn(['bash', '-c', 'trap "echo woken; exit 3" TERM; kill -STOP $$; while :; do sleep 0.05; done'])
   await within((async () => { while (!(await world.sh(`grep State /proc/${handle.pid}/status`)).stdout.includes('stopped')); })(), PATIENCE_MS, 'the stop')
-  const before = performance.now()
   handle.terminate()
   assert.deepEqual(await settled(handle), { exitCode: 3, signal: null })
-  assert.ok(performance.now() - before < GRACE_MS, 'no kill was needed')
   assert.match(text(handle), /woken/)
 })
 
@@ -84,7 +82,7 @@ matrix('C30 an abort acts at once (trap B5)', async () => {
   const before = performance.now()
   abort.abort(new Error('the limit'))
   assert.deepEqual(await settled(handle), TERMINATED)
-  assert.ok(performance.now() - before < 4_000)
+  assert.ok(performance.now() - before < SOON_MS)
   assert.equal(await gone(handle), true)
   assert.equal(text(handle), 'up\n')
 })
@@ -207,7 +205,7 @@ matrix('C30 C34 a detached holder of the output keeps nobody from the outcome af
   const before = performance.now()
   handle.terminate()
   assert.deepEqual(await settled(handle), TERMINATED)
-  assert.ok(performance.now() - before < 6_000)
+  assert.ok(performance.now() - before < SOON_MS)
   assert.equal(await gone(handle), true)
   assert.equal(await world.sleepers(n), 1, 'it left the session')
   await world.witness(`pkill -f '[s]leep ${n}'`)
@@ -254,7 +252,7 @@ matrix('C30 a writer that is blocked on a stalled reader is released by terminat
   const before = performance.now()
   handle.terminate()
   assert.equal(await gone(handle), true)
-  assert.ok(performance.now() - before < 6_000)
+  assert.ok(performance.now() - before < SOON_MS)
   handle.stdout.resume()
   assert.deepEqual(await settled(handle), KILLED)
 })

@@ -14,6 +14,8 @@ import { startServer } from '../support/server.js'
 export const PROVIDER = process.env.DSH_TEST_PROVIDER ?? 'native'
 /** Nothing that works takes longer than this, on a busy machine either. */
 export const PATIENCE_MS = 30_000
+/** What happens at once has happened by then, on the busiest machine too; what would be waited for instead takes minutes. */
+export const SOON_MS = 15_000
 /** The longer, rarer forms of some tests. */
 export const EXTENDED = process.env.DSH_TEST_EXTENDED === '1'
 /** A sandbox lives as long as the longest file takes; the original waits for what never comes. */
