@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::sync::OnceLock;
 
 use rustix::process::Pid;
 
@@ -31,6 +32,39 @@ fn children_by_scan() -> io::Result<Vec<Pid>> {
     let processes = table::snapshot()?.processes;
     let ours = processes.into_iter().filter(|stat| stat.parent == own);
     Ok(ours.filter_map(|stat| Pid::from_raw(stat.pid)).collect())
+}
+
+/// Children of this process' main thread. Orphans come to it, whichever thread started those whose descendants they are; so where other
+/// threads do all the forking, these are only orphans. Where that can't be told apart: all children.
+fn children_of_main_thread() -> io::Result<Vec<Pid>> {
+    if !orphans_come_to_the_main_thread() {
+        return children();
+    }
+    match std::fs::read_to_string(format!("/proc/self/task/{}/children", std::process::id())) {
+        Ok(list) => Ok(list.split_ascii_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()),
+        Err(_) => children_by_scan(),
+    }
+}
+
+/// Before Linux 4.0 they came to the thread that had started their ancestor.
+fn orphans_come_to_the_main_thread() -> bool {
+    static ANSWER: OnceLock<bool> = OnceLock::new();
+    *ANSWER.get_or_init(|| {
+        let system = rustix::system::uname();
+        let release = system.release().to_string_lossy();
+        release.split('.').next().and_then(|major| major.parse().ok()).is_some_and(|major: u32| major >= 4)
+    })
+}
+
+/// [`reap_except`] for a process in which another thread than the main one does all the forking: whoever runs for long is not looked
+/// at one by one. `children` gives those that are no orphans; it is only asked when there may be any.
+pub fn reap_orphans(children: impl FnOnce() -> HashSet<Pid>) -> io::Result<Vec<Pid>> {
+    let first = children_of_main_thread()?;
+    if first.is_empty() {
+        return Ok(first);
+    }
+    let mut first = Some(first);
+    reap_until_quiet(&children(), || first.take().map_or_else(children_of_main_thread, Ok))
 }
 
 /// Reaps, by pid, every ended child that is not among `kept`, and gives the others that are not among them: orphans that

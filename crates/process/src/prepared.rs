@@ -101,6 +101,17 @@ impl Prepared {
         Ok(prepared)
     }
 
+    /// Process id, start, and the descriptors of its identity and of the way to it: to be handed to another thread that has a table of
+    /// descriptors of its own.
+    pub fn into_parts(self) -> (Pid, u64, [OwnedFd; 2]) {
+        (self.pid, self.start_time, [self.pidfd.into_owned(), self.control])
+    }
+
+    /// What was taken apart, perhaps in another thread.
+    pub fn from_parts(pid: Pid, start_time: u64, [pidfd, control]: [OwnedFd; 2]) -> Self {
+        Self { pid, pidfd: pidfd.into(), start_time, control }
+    }
+
     /// Whether it still waits.
     pub fn is_waiting(&self) -> bool {
         self.pidfd.is_alive()

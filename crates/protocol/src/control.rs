@@ -312,6 +312,8 @@ pub struct Running {
     pub command: u32,
     /// Its process id.
     pub pid: u32,
+    /// Its start, in clock ticks since boot: with the id, its identity.
+    pub start_time: u64,
     /// Its program and arguments.
     pub argv: Vec<ByteBuf>,
     /// Its descriptors.

@@ -178,6 +178,12 @@ impl Decoder {
         self.input.push(bytes);
     }
 
+    /// Bytes that are kept until more come.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.input.len() + self.body.as_ref().and_then(|body| body.opened.as_ref()).map_or(0, Rope::len)
+    }
+
     /// Whether the input so far ends where a message ends.
     #[must_use]
     pub fn is_at_boundary(&self) -> bool {

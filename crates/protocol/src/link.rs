@@ -155,8 +155,8 @@ pub enum LinkError {
     /// More bytes than the credit allows, or an end at another offset.
     #[error("stream {0:?} does not keep to its credit")]
     Credit(StreamId),
-    /// Fragments of control messages beyond [`crate::wire::MAX_CONTROL`].
-    #[error("control messages are too long")]
+    /// Fragments of control messages beyond [`crate::wire::MAX_CONTROL`] or [`crate::wire::MAX_UNFINISHED`].
+    #[error("control messages are too long, or too many are unfinished")]
     ControlLength,
     /// A frame that the other end does not send.
     #[error("unexpected {0:?} frame")]

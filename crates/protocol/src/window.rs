@@ -42,7 +42,7 @@ impl Windows {
 
     /// Lets a stream go on at `offset` that another consumer had before: the sender may be as far ahead as that one let it.
     pub fn adopt(&mut self, stream: StreamId, offset: u64) -> u64 {
-        let limit = offset + MAX;
+        let limit = offset.saturating_add(MAX);
         self.lent += MAX - BASE;
         self.streams.insert(stream, Incoming { received: offset, consumed: offset, limit, window: MAX });
         limit

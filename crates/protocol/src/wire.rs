@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Version of the format. Both ends must speak the same one.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// Bytes of a message's header: body length (u32), flags (u8), epoch (u64), attachment (u32), offset (u64).
 pub const MESSAGE_HEADER: usize = 4 + 1 + 8 + 4 + 8;
@@ -20,6 +20,12 @@ pub const MAX_PAYLOAD: usize = 64 * 1024;
 /// Longest control message, put together from its fragments: argument list and environment of one
 /// command (Linux takes no more than 6 MiB of them) with room to spare.
 pub const MAX_CONTROL: usize = 8 * 1024 * 1024;
+
+/// Most control messages that may be unfinished at once; a sender that keeps to the rules has one.
+pub const MAX_UNFINISHED: usize = 16;
+
+/// Offsets stay below this, so that none overflows: 146 years at a GiB a second.
+pub const MAX_OFFSET: u64 = 1 << 62;
 
 /// The message's body is sealed, see [`crate::seal`].
 pub const FLAG_SEALED: u8 = 1;
@@ -132,6 +138,9 @@ pub enum BadBytes {
     /// A frame announces a payload over [`MAX_PAYLOAD`], or beyond its message.
     #[error("frame payload of {0} bytes is over the limit or beyond its message")]
     PayloadLength(usize),
+    /// An offset of [`MAX_OFFSET`] or more.
+    #[error("offset {0} is over the limit")]
+    Offset(u64),
     /// A message ends within a frame's header.
     #[error("message ends within a frame header")]
     CutFrame,
@@ -181,19 +190,17 @@ impl MessageHeader {
     /// Reads a header.
     ///
     /// # Errors
-    /// [`BadBytes::BodyLength`] when the body would be over [`MAX_BODY`].
+    /// [`BadBytes::BodyLength`] when the body would be over [`MAX_BODY`], [`BadBytes::Offset`].
     pub fn decode(bytes: &[u8; MESSAGE_HEADER]) -> Result<Self, BadBytes> {
         let body = le_u32(&bytes[..4]) as usize;
         if body > MAX_BODY {
             return Err(BadBytes::BodyLength(body));
         }
-        Ok(Self {
-            body,
-            flags: bytes[4],
-            epoch: le_u64(&bytes[5..13]),
-            attachment: le_u32(&bytes[13..17]),
-            offset: le_u64(&bytes[17..]),
-        })
+        let offset = le_u64(&bytes[17..]);
+        if offset >= MAX_OFFSET {
+            return Err(BadBytes::Offset(offset));
+        }
+        Ok(Self { body, flags: bytes[4], epoch: le_u64(&bytes[5..13]), attachment: le_u32(&bytes[13..17]), offset })
     }
 }
 

@@ -1,4 +1,4 @@
-//! The one other thread: what may block on a disk.
+//! The thread for what may block on a disk.
 //!
 //! It writes spill files and looks for executables. It never forks: the parent-death signal of programs follows the thread
 //! that forked them. It is started when it is first needed.

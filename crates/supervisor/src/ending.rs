@@ -69,7 +69,7 @@ impl Worker {
         self.ending = Some(Ending { stage: Stage::Commands, survivors: Vec::new() });
         self.door.shut(&self.poller);
         self.pool.close(&self.poller);
-        let ids: Vec<u32> = self.commands.keys().copied().collect();
+        let ids: Vec<u32> = self.commands.iter().map(|(id, _)| id).collect();
         for id in ids {
             self.terminate(id);
         }
@@ -110,14 +110,14 @@ impl Worker {
     }
 
     fn commands_are_done(&self) -> bool {
-        self.commands.values().all(|command| command.is_gone() || command.ladder == Ladder::Failed)
+        self.commands.iter().all(|(_, command)| command.is_gone() || command.ladder == Ladder::Failed)
     }
 
     /// Members of commands that could not be ended.
     fn failed_commands(&self) -> Vec<Survivor> {
         let failed = self.commands.iter().filter(|(_, command)| !command.is_gone());
         failed
-            .filter_map(|(&id, command)| {
+            .filter_map(|(id, command)| {
                 let member = process::session::members(command.pid()?).ok()?.into_iter().next()?;
                 let pid = Pid::from_raw(member.stat.pid)?;
                 Some(survivor(id, &denied(pid, member.stat.start_time), libc::EPERM))
@@ -127,8 +127,7 @@ impl Worker {
 
     /// Kills what is left of our children; gives how many still live, and those that refuse.
     fn kill_escapees(&self) -> (usize, Vec<Survivor>) {
-        let kept: HashSet<Pid> = self.commands.values().filter_map(|command| command.pid()).collect();
-        let escapees = orphans::reap_except(&kept).unwrap_or_default();
+        let escapees = orphans::reap_orphans(|| self.children()).unwrap_or_default();
         let refused = escapees.iter().filter_map(|&pid| {
             let error = PidFd::open(pid).ok()?.send(libc::SIGKILL).err()?;
             let start_time = table::stat(pid).ok()?.start_time;

@@ -39,6 +39,7 @@ impl Worker {
             self.transmit();
             self.tend_outputs();
             self.forget_finished();
+            self.commands.settle();
             // 6. What can wait until the host has heard.
             self.refill_pool();
             self.pursue_lost();
@@ -55,6 +56,7 @@ impl Worker {
             Token::Input(number) => self.on_input(number),
             // The next transmission uses it.
             Token::Output(number) => self.on_room(number),
+            Token::Forker => self.pool.welcome(self.now, &self.poller),
             Token::Prepared(pid) => self.pool.died(pid, self.now, &self.poller),
             Token::Report(id) => self.on_report(id),
             Token::Leader(id) => self.on_leader(id),
@@ -126,9 +128,7 @@ impl Worker {
         if self.ending.is_some() {
             return;
         }
-        if self.pool.refill(self.now, &self.poller) {
-            self.again = true;
-        }
+        self.pool.refill(self.now);
         if self.door.is_attached() {
             let pids = self.pool.announce();
             self.tell_prepared(pids);
@@ -148,12 +148,11 @@ impl Worker {
         if self.again || self.look {
             return Some(Duration::ZERO);
         }
-        let ladders = self.commands.values().filter(|command| !command.is_gone()).filter_map(|c| c.ladder.wakes());
-        let outputs = self
-            .commands
-            .values()
+        let stirred = || self.commands.stirred().map(|(_, command)| command);
+        let ladders = stirred().filter(|command| !command.is_gone()).filter_map(|command| command.ladder.wakes());
+        let outputs = stirred()
             .flat_map(|command| command.outputs.iter().flatten().filter_map(|output| output.wakes(command.grace)));
-        let members = self.commands.values().filter_map(|command| Some(command.member.as_ref()?.wakes()));
+        let members = stirred().filter_map(|command| Some(command.member.as_ref()?.wakes()));
         let silence = (!self.door.is_attached()).then(|| self.silence.wakes(self.orphan_limit())).flatten();
         let shrink = (self.budget.spent() > 0).then_some(self.shrink_at);
         let pool = self.ending.is_none().then(|| self.pool.wakes()).flatten();

@@ -17,6 +17,7 @@ mod connection;
 mod disk;
 mod ending;
 mod event_loop;
+mod forker;
 mod grace;
 mod guard;
 mod guardian;

@@ -26,6 +26,8 @@ pub enum Token {
     Input(u32),
     /// Room for bytes to the host.
     Output(u32),
+    /// A process was prepared.
+    Forker,
     /// A prepared process died.
     Prepared(u32),
     /// News of a start.
@@ -58,6 +60,7 @@ impl Token {
             Self::Stdin(number) => (10, number),
             Self::Stdout(number) => (11, number),
             Self::Stderr(number) => (12, number),
+            Self::Forker => (13, 0),
         };
         (kind << 32) | u64::from(number)
     }
@@ -78,6 +81,7 @@ impl Token {
             10 => Self::Stdin(number),
             11 => Self::Stdout(number),
             12 => Self::Stderr(number),
+            13 => Self::Forker,
             _ => return None,
         })
     }

@@ -7,7 +7,7 @@ use process::prepared::Prepared;
 use process::{Pid, Settings, exit};
 use protocol::Time;
 
-use crate::memory;
+use crate::forker::Forker;
 use crate::poller::{Interest, Poller, Token};
 
 /// As many as a burst may ask for.
@@ -16,8 +16,6 @@ const MOST: usize = 32;
 const CALM: Duration = Duration::from_secs(10);
 /// After one died or could not be made, this long none is made: something may be killing them.
 const PAUSE: Duration = Duration::from_millis(200);
-/// Forks in one go; each takes a moment in which nothing else happens.
-const STEP: usize = 2;
 
 struct Waiting {
     prepared: Prepared,
@@ -28,7 +26,10 @@ struct Waiting {
 /// The pool.
 pub struct Pool {
     waiting: Vec<Waiting>,
-    settings: Settings,
+    forker: Forker,
+    /// Children that were given up before they became a command: they leave by themselves.
+    leaving: Vec<Pid>,
+    is_closed: bool,
     rest: usize,
     target: usize,
     missed_at: Time,
@@ -37,9 +38,20 @@ pub struct Pool {
 
 impl Pool {
     /// An empty pool that wants `rest` processes.
-    pub fn new(settings: Settings, rest: usize) -> Self {
+    pub fn new(settings: Settings, rest: usize, poller: &Poller) -> std::io::Result<Self> {
         let rest = rest.min(MOST);
-        Self { waiting: Vec::new(), settings, rest, target: rest, missed_at: Time(0), paused_until: Time(0) }
+        let forker = Forker::start(settings)?;
+        poller.add(&forker, Token::Forker, Interest::Readable)?;
+        Ok(Self {
+            waiting: Vec::new(),
+            forker,
+            leaving: Vec::new(),
+            is_closed: false,
+            rest,
+            target: rest,
+            missed_at: Time(0),
+            paused_until: Time(0),
+        })
     }
 
     /// Changes how many are kept at rest. Those that wait already stay: their ids are known.
@@ -65,33 +77,55 @@ impl Pool {
         // A burst: more than the pool holds.
         self.target = (self.target * 2).clamp(self.rest, MOST);
         self.missed_at = now;
-        fork(&self.settings)
+        if self.forker.asked() == 0 {
+            self.forker.ask()?;
+        }
+        self.forker.wait()
     }
 
-    /// Makes some of what is missing; says whether more is.
-    pub fn refill(&mut self, now: Time, poller: &Poller) -> bool {
+    /// Asks for what is missing.
+    pub fn refill(&mut self, now: Time) {
         if self.target > self.rest && now.since(self.missed_at) > CALM {
             self.target = self.rest;
         }
-        for _ in 0..STEP {
-            if self.waiting.len() >= self.target || now < self.paused_until {
-                return false;
-            }
-            let Ok(prepared) = fork(&self.settings) else {
+        while self.waiting.len() + self.forker.asked() < self.target && now >= self.paused_until {
+            if self.forker.ask().is_err() {
                 self.paused_until = now + PAUSE;
-                return false;
+            }
+        }
+    }
+
+    /// Takes in those that were made.
+    pub fn welcome(&mut self, now: Time, poller: &Poller) {
+        while let Some(made) = self.forker.take() {
+            let Ok(prepared) = made else {
+                self.paused_until = now + PAUSE;
+                return;
             };
+            if self.is_closed {
+                prepared.discard();
+                continue;
+            }
             let token = Token::Prepared(prepared.pid.as_raw_pid().cast_unsigned());
             // Unwatched it is still checked when it is taken.
             let _ = poller.add(&prepared.pidfd, token, Interest::Readable);
             self.waiting.push(Waiting { prepared, known: false });
         }
-        self.waiting.len() < self.target
+    }
+
+    /// This child was given up: it is no orphan, so it has to be reaped from here.
+    pub fn give_up(&mut self, pid: Pid) {
+        self.leaving.push(pid);
+    }
+
+    /// Reaps those that were given up and have left.
+    pub fn reap_leaving(&mut self) {
+        self.leaving.retain(|&pid| matches!(exit::reap(pid), Ok(None)));
     }
 
     /// When to call [`Pool::refill`] again after a pause.
     pub fn wakes(&self) -> Option<Time> {
-        (self.waiting.len() < self.target).then_some(self.paused_until)
+        (self.waiting.len() + self.forker.asked() < self.target).then_some(self.paused_until)
     }
 
     /// The ids that the host does not know yet; from now on it does.
@@ -129,15 +163,10 @@ impl Pool {
     /// Ends all of them and makes no more.
     pub fn close(&mut self, poller: &Poller) {
         self.set_rest(0);
+        self.is_closed = true;
         for Waiting { prepared, .. } in self.waiting.drain(..) {
             poller.remove(&prepared.pidfd);
             prepared.discard();
         }
     }
-}
-
-fn fork(settings: &Settings) -> std::io::Result<Prepared> {
-    // The child waits for long and needs none of it; shared, each page that we write to would be there twice.
-    memory::hide_heap_from_children();
-    Prepared::fork(settings)
 }

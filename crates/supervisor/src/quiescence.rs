@@ -38,14 +38,13 @@ impl Watched {
 impl Worker {
     /// Reaps ended orphans and finds out which commands are gone.
     pub fn look_for_ends(&mut self) {
-        let mut kept: HashSet<Pid> = self.commands.values().filter_map(|command| command.pid()).collect();
-        self.pool.pids(&mut kept);
-        let orphans = orphans::reap_except(&kept);
+        self.pool.reap_leaving();
+        let orphans = orphans::reap_orphans(|| self.children());
         let ended: Vec<(CommandId, Pid)> = self
             .commands
-            .iter()
+            .stirred()
             .filter(|(_, command)| command.is_exited() && command.member.is_none())
-            .filter_map(|(&id, command)| Some((id, command.pid()?)))
+            .filter_map(|(id, command)| Some((id, command.pid()?)))
             .collect();
         let mut snapshot = None;
         for (id, leader) in ended {
@@ -59,6 +58,13 @@ impl Worker {
                 Some(member) => self.watch_member(id, member),
             }
         }
+    }
+
+    /// Children that are no orphans.
+    pub fn children(&self) -> HashSet<Pid> {
+        let mut children: HashSet<Pid> = self.commands.iter().filter_map(|(_, command)| command.pid()).collect();
+        self.pool.pids(&mut children);
+        children
     }
 
     fn watch_member(&mut self, id: CommandId, (pid, pidfd): Found) {
@@ -81,7 +87,10 @@ impl Worker {
     pub fn look_for_leavers(&mut self) {
         let now = self.now;
         let mut left = Vec::new();
-        for (&id, command) in &mut self.commands {
+        let watched: Vec<CommandId> =
+            self.commands.stirred().filter(|(_, command)| command.member.is_some()).map(|(id, _)| id).collect();
+        for id in watched {
+            let Some(command) = self.commands.get_mut(&id) else { continue };
             let leader = command.pid();
             let Some(member) = command.member.as_mut().filter(|member| member.again_at <= now) else { continue };
             member.pause = (member.pause * 2).min(LONGEST_LOOK);

@@ -81,8 +81,8 @@ impl Worker {
         let now = self.now;
         let due = |wanted: fn(Ladder, Time) -> bool| -> Vec<(CommandId, Pid)> {
             let commands =
-                self.commands.iter().filter(|(_, command)| wanted(command.ladder, now) && !command.is_gone());
-            commands.filter_map(|(&id, command)| Some((id, command.leader.as_ref()?.0))).collect()
+                self.commands.stirred().filter(|(_, command)| wanted(command.ladder, now) && !command.is_gone());
+            commands.filter_map(|(id, command)| Some((id, command.leader.as_ref()?.0))).collect()
         };
         let ask = due(|ladder, _| ladder == Ladder::Due);
         let kill = due(|ladder, now| ladder != Ladder::Due && ladder.wakes().is_some_and(|time| time <= now));

@@ -121,11 +121,11 @@ impl Worker {
         let settings = Settings::default();
         Ok(Self {
             link: Link::supervisor(SupervisorConfig { epoch, keys: keys.clone() }, now),
-            pool: Pool::new(for_programs, settings.prepared.into()),
+            pool: Pool::new(for_programs, settings.prepared.into(), &poller)?,
             silence: OrphanTimeout::new(now),
             ambient: Ambient::new(),
             budget: Budget::of_this_system(),
-            commands: Commands::new(),
+            commands: Commands::default(),
             ending: None,
             lost: None,
             marked: for_programs.mark.is_some(),
@@ -172,7 +172,7 @@ impl Worker {
 
     /// How long the host may be silent now; zero is for ever.
     pub fn orphan_limit(&self) -> Duration {
-        let busy = self.commands.values().any(|command| !command.is_gone());
+        let busy = self.commands.iter().any(|(_, command)| !command.is_gone());
         Duration::from_millis(if busy { self.settings.orphan_busy_ms } else { self.settings.orphan_idle_ms })
     }
 }

@@ -113,7 +113,7 @@ fn c80_a_host_without_memory_finds_its_commands_again() {
     second.send(0, &ToSupervisor::ListRunning);
     second.until("the list", |host| !host.about_supervisor.is_empty());
     let FromSupervisor::Running(running) = &second.about_supervisor[0] else { unreachable!() };
-    assert_eq!(running[0].pid, pid);
+    assert_eq!((running[0].pid, running[0].start_time), (pid, first.commands[&id].start_time));
     second.until("the end", |host| host.commands[&id].exit.is_some() && host.commands[&id].ends[0].is_some());
     assert_eq!((second.commands[&id].exit, second.commands[&id].text()), (Some(Exit::Code(5)), "found\n".to_owned()));
     assert!(!second.prepared.is_empty());

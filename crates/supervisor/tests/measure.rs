@@ -29,28 +29,54 @@ fn memory(host: &Host) -> u64 {
         .sum()
 }
 
-#[test]
-#[ignore = "a measurement"]
-fn latency_of_true() {
-    let mut host = Host::new("latency");
+/// Times of `count` times `true`, and of the same program without anything between, each sorted.
+fn times_of_true(host: &mut Host, count: usize) -> [Vec<Duration>; 2] {
     let (mut times, mut bare) = (Vec::new(), Vec::new());
-    for _ in 0..500 {
+    for _ in 0..count {
         host.until("a prepared process", |host| !host.prepared.is_empty());
         let started = Instant::now();
         let id = host.run(&["true"]);
         host.until("its end", |host| host.commands[&id].is_over());
         times.push(started.elapsed());
-        // The same program without anything between, in the same moment.
+        // In the same moment.
         let started = Instant::now();
         std::process::Command::new("/bin/true").status().unwrap();
         bare.push(started.elapsed());
     }
     bare.sort_unstable();
     times.sort_unstable();
+    [times, bare]
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn latency_of_true() {
+    let mut host = Host::new("latency");
+    let [times, bare] = times_of_true(&mut host, 500);
     report(&format!(
         "`true` median {:?}, best {:?}, p99 {:?}; started directly: median {:?}, best {:?}",
         times[250], times[0], times[495], bare[250], bare[0]
     ));
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn latency_of_true_beside_a_thousand() {
+    let mut host = Host::new("beside");
+    let [alone, bare] = times_of_true(&mut host, 300);
+    report(&format!("alone: `true` median {:?}, best {:?}; started directly {:?}", alone[150], alone[0], bare[150]));
+    let ids: Vec<u32> = (0..1000).map(|_| host.run_piped(&["sleep", "600"])).collect();
+    for &id in &ids {
+        host.started(id);
+    }
+    let [beside, bare] = times_of_true(&mut host, 300);
+    report(&format!("beside: `true` median {:?}, best {:?}; started directly {:?}", beside[150], beside[0], bare[150]));
+    for &id in &ids {
+        host.terminate(id);
+    }
+    for id in ids {
+        host.finish(id);
+    }
 }
 
 #[test]

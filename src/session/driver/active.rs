@@ -73,8 +73,8 @@ impl Active {
         }
     }
 
-    /// One that a predecessor started and that runs. Its input was the predecessor's.
-    pub fn adopted(command: Arc<Command>, stdio: &Stdio, grace_ms: u32) -> Self {
+    /// One that a predecessor started and that runs, by its process id and that one's start. Its input was the predecessor's.
+    pub fn adopted(command: Arc<Command>, identity: (u32, u64), stdio: &Stdio, grace_ms: u32) -> Self {
         let outputs = match stdio {
             Stdio::Pipes { stdout, stderr, .. } => [(OutputChannel::Stdout, stdout), (OutputChannel::Stderr, stderr)]
                 .map(|(channel, output)| Stream { channel, raw: matches!(output, Output::Raw), ended: false })
@@ -85,7 +85,7 @@ impl Active {
             command,
             grace: Duration::from_millis(grace_ms.into()),
             start: None,
-            identity: None,
+            identity: Some(identity),
             input: false,
             outputs,
             exit: None,

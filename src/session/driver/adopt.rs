@@ -125,7 +125,8 @@ impl Driver {
             return false;
         }
         if let (Held::Data(channel, bytes), Some(one)) = (&held, found.listed.get_mut(&id)) {
-            one.offsets[usize::from(*channel == OutputChannel::Stderr)] += bytes.len() as u64;
+            let offset = &mut one.offsets[usize::from(*channel == OutputChannel::Stderr)];
+            *offset = offset.saturating_add(bytes.len() as u64);
         }
         found.held.entry(id).or_default().push_back(held);
         true
@@ -133,11 +134,12 @@ impl Driver {
 
     /// Goes on with a listed command as with one that was started here.
     pub(super) fn adopt(&mut self, id: CommandId, command: &Arc<Command>, grace_ms: u32) {
-        let Some(Running { pid, stdio, offsets, .. }) = self.found.listed.remove(&id) else {
+        let Some(Running { pid, start_time, stdio, offsets, .. }) = self.found.listed.remove(&id) else {
             return command.start_failed(Err(Failure::NotRunning(id)), true);
         };
         let held = self.found.held.remove(&id).unwrap_or_default();
-        self.commands.insert(id, Active::adopted(Arc::clone(command), &stdio, grace_ms));
+        let active = Active::adopted(Arc::clone(command), (pid, start_time), &stdio, grace_ms);
+        self.commands.insert(id, active);
         for (channel, came) in [OutputChannel::Stdout, OutputChannel::Stderr].into_iter().zip(offsets) {
             let waiting: usize = held.iter().map(|one| one.len_of(channel)).sum();
             command.resume(channel, came.saturating_sub(waiting as u64));

@@ -11,7 +11,7 @@ use crate::{
     handshake::{Hello, Ready, Refusal, Welcome},
     seal::Keys,
     time::Time,
-    wire::{BadBytes, Kind, MAX_CONTROL, VERSION, le_u32, le_u64},
+    wire::{BadBytes, Kind, MAX_CONTROL, MAX_OFFSET, MAX_UNFINISHED, VERSION, le_u32, le_u64},
 };
 
 impl Link {
@@ -130,6 +130,9 @@ impl Link {
             return Ok(());
         }
         let Role::Host { oriented, .. } = &mut self.role else { return Ok(()) };
+        if let Some(&offset) = [welcome.received, welcome.resumes].iter().find(|&&offset| offset >= MAX_OFFSET) {
+            return Err(BadBytes::Offset(offset).into());
+        }
         let bad = LinkError::BadOffset(welcome.received);
         if !std::mem::replace(oriented, true) {
             self.received = welcome.resumes;
@@ -191,7 +194,7 @@ impl Link {
                 let mut whole = earlier.unwrap_or_default();
                 self.parts_len -= whole.len();
                 whole.extend_from_slice(&part);
-                if self.parts_len + whole.len() > MAX_CONTROL {
+                if self.parts_len + whole.len() > MAX_CONTROL || self.parts.len() >= MAX_UNFINISHED {
                     return Err(LinkError::ControlLength);
                 }
                 if !last {

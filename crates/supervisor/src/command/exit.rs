@@ -50,7 +50,7 @@ impl Worker {
     /// Forgets commands about which nothing is left to say.
     pub fn forget_finished(&mut self) {
         let over: Vec<CommandId> =
-            self.commands.iter().filter(|(_, command)| command.is_over()).map(|(id, _)| *id).collect();
+            self.commands.stirred().filter(|(_, command)| command.is_over()).map(|(id, _)| id).collect();
         for id in over {
             self.commands.remove(&id);
             self.link.close_incoming(StreamId { command: id, channel: Channel::Stdin });

@@ -8,6 +8,7 @@
 //! *Exited*: its own process ended, and is kept as a zombie so that its number stays its own. *Gone*: nobody of its session
 //! lives; the zombie is reaped. Output may go on until its last holder closes it.
 
+mod all;
 pub mod exit;
 pub mod output;
 pub mod requests;
@@ -16,15 +17,14 @@ pub mod start;
 pub mod stdin;
 pub mod streams;
 
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Duration;
 
 use process::Pid;
 use process::pidfd::PidFd;
 use process::pty::Terminal;
+use protocol::Channel;
 use protocol::control::Stdio;
-use protocol::{Channel, CommandId};
 use serde_bytes::ByteBuf;
 
 use crate::quiescence::Watched;
@@ -33,8 +33,7 @@ use output::Output;
 use start::Launch;
 use stdin::Input;
 
-/// All commands that are not forgotten.
-pub type Commands = HashMap<CommandId, Command>;
+pub use all::Commands;
 
 /// Where a command is in its life.
 pub enum Phase {
@@ -58,6 +57,8 @@ pub struct Command {
     pub grace: Duration,
     /// Where it is.
     pub phase: Phase,
+    /// When its process started, in clock ticks since boot.
+    pub start_time: u64,
     /// Its process, unreaped as long as this is there.
     pub leader: Option<(Pid, PidFd)>,
     /// A living member of its session whose end is waited for, once the leader has ended.
@@ -94,6 +95,14 @@ impl Command {
     /// Whether nothing will ever be said about it again.
     pub fn is_over(&self) -> bool {
         self.is_gone() && self.outputs.iter().flatten().all(Output::is_over)
+    }
+
+    /// Whether nothing about it is due, now or later, unless something happens to it.
+    pub fn is_quiet(&self) -> bool {
+        matches!(self.phase, Phase::Starting(_) | Phase::Running)
+            && self.member.is_none()
+            && self.ladder.wakes().is_none()
+            && self.outputs.iter().flatten().all(Output::is_quiet)
     }
 
     /// One of its outputs.

@@ -219,6 +219,11 @@ impl Output {
         grace.into_iter().chain(spill).min()
     }
 
+    /// Whether there is nothing to tell of it, now or later, while its command runs.
+    pub fn is_quiet(&self) -> bool {
+        self.news.is_none() && self.spill.as_ref().and_then(Spill::wakes).is_none()
+    }
+
     /// Gives the memory of a larger pipe back that was idle since `before`.
     pub fn shrink_if_idle(&mut self, before: Time, budget: &mut Budget) {
         if self.read_at < before

@@ -58,11 +58,18 @@ impl Worker {
     }
 
     fn list_running(&mut self) {
-        let running = self.commands.iter().filter(|(_, command)| !command.is_gone()).filter_map(|(&id, command)| {
+        let running = self.commands.iter().filter(|(_, command)| !command.is_gone()).filter_map(|(id, command)| {
             let pid = command.pid()?.as_raw_pid().cast_unsigned();
             let sent = |channel| self.link.sent(StreamId { command: id, channel }).unwrap_or_default();
             let offsets = [sent(Channel::Stdout), sent(Channel::Stderr)];
-            Some(Running { command: id, pid, argv: command.argv.clone(), stdio: command.stdio.clone(), offsets })
+            Some(Running {
+                command: id,
+                pid,
+                start_time: command.start_time,
+                argv: command.argv.clone(),
+                stdio: command.stdio.clone(),
+                offsets,
+            })
         });
         let running = running.collect();
         self.link.send(0, &FromSupervisor::Running(running));

@@ -44,6 +44,11 @@ impl Launch {
     pub fn pid(&self) -> process::Pid {
         self.starting.pid
     }
+
+    /// When it started, in clock ticks since boot.
+    pub fn start_time(&self) -> u64 {
+        self.starting.start_time
+    }
 }
 
 /// Our ends of a command's descriptors, and its own.
@@ -87,13 +92,15 @@ impl Worker {
             self.hand_over(image, streams.near, terminal, start.prepared, 0).map_err(|error| resources(&error))?;
         let launch = Box::new(launch);
         // Unwatched it could never be confirmed.
-        self.poller
-            .add(launch.starting.report(), Token::Report(id), Interest::Readable)
-            .map_err(|error| resources(&error))?;
+        if let Err(error) = self.poller.add(launch.starting.report(), Token::Report(id), Interest::Readable) {
+            self.pool.give_up(launch.pid());
+            return Err(resources(&error));
+        }
         let command = Command {
             argv: start.argv,
             stdio: start.stdio,
             grace: Duration::from_millis(start.grace_ms.into()),
+            start_time: launch.start_time(),
             phase: Phase::Starting(launch),
             leader: None,
             member: None,
@@ -119,11 +126,15 @@ impl Worker {
         loop {
             attempts += 1;
             let prepared = self.pool.take(chosen.take(), self.now, &self.poller)?;
-            match prepared.start(&image, near.each_ref().map(AsFd::as_fd), terminal) {
+            let pid = prepared.pid;
+            let error = match prepared.start(&image, near.each_ref().map(AsFd::as_fd), terminal) {
                 Ok(starting) => return Ok(Launch { starting, image, near, terminal, attempts, cancelled: false }),
-                // Its zombie is reaped with the orphans.
-                Err(error) if error.raw_os_error() == Some(libc::EPIPE) && attempts < ATTEMPTS => self.look = true,
-                Err(error) => return Err(error),
+                Err(error) => error,
+            };
+            self.pool.give_up(pid);
+            self.look = true;
+            if error.raw_os_error() != Some(libc::EPIPE) || attempts >= ATTEMPTS {
+                return Err(error);
             }
         }
     }
@@ -214,6 +225,7 @@ impl Worker {
         match watched {
             Ok(launch) => {
                 if let Some(command) = self.commands.get_mut(&id) {
+                    command.start_time = launch.start_time();
                     command.phase = Phase::Starting(Box::new(launch));
                 }
             }
@@ -235,7 +247,7 @@ impl Worker {
             Some(ByteBuf::from(process::lookup::path_bytes(path)))
         });
         let Some(command) = self.commands.get_mut(&id) else { return };
-        let (pid, start_time) = (starting.pid, starting.start_time);
+        let (pid, start_time) = (starting.pid, command.start_time);
         // What cannot be watched would never be known to have ended; descriptors for it were there at the start.
         let _ = self.poller.add(&starting.pidfd, Token::Leader(id), Interest::Readable);
         command.leader = Some((pid, starting.pidfd));

@@ -127,7 +127,9 @@ impl Worker {
         let now = self.now;
         let mut cut: Vec<Key> = Vec::new();
         let mut news: Vec<(Key, News)> = Vec::new();
-        for (&id, command) in &mut self.commands {
+        let stirred: Vec<CommandId> = self.commands.stirred().map(|(id, _)| id).collect();
+        for id in stirred {
+            let Some(command) = self.commands.get_mut(&id) else { continue };
             let exited = command.is_exited() || command.is_gone();
             let urgent = command.ladder.is_begun() || command.is_gone();
             let grace = command.grace;

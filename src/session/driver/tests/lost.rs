@@ -2,13 +2,20 @@
 
 use std::sync::Arc;
 
-use protocol::control::{FromSupervisor, LostSession, Survivor, ToSupervisor};
+use protocol::{
+    control::{FromSupervisor, LostSession, Output, Running, Stdio, Survivor, ToSupervisor},
+    handshake::Settings,
+};
 
-use super::{COLLECT, World, fake::Heard};
+use super::{
+    COLLECT, PATIENCE, World,
+    fake::{Fake, Heard},
+};
 use crate::session::{
     command::{Outcome, Tree},
     failure::Failure,
     request::{Answer, Request},
+    settings::SessionSettings,
 };
 
 fn killed() -> Outcome {
@@ -61,6 +68,30 @@ async fn c35_a_command_whose_start_was_not_heard_of_is_lost_with_its_supervisors
     world.fake.start().await;
     world.fake.die();
     assert_eq!(world.lost().await, (vec![1], Vec::new()));
+    world.answer(&[]);
+    assert_eq!(world.outcome(&command).await, Ok(killed()));
+    assert_eq!(command.tree(), Tree::Gone);
+}
+
+#[tokio::test]
+async fn c35_c80_a_command_that_was_found_again_is_lost_by_its_identity_like_one_that_was_started_here() {
+    let settings = SessionSettings { supervisor: Settings::default(), lost_after: PATIENCE, resumes: true };
+    let mut world = World::with_settings(Fake::new(), settings);
+    let list = Request::new(Arc::clone(&world.wakes));
+    world.session.list_running(&list);
+    assert!(matches!(world.fake.heard().await, Heard::Control(0, ToSupervisor::ListRunning)));
+    let stdio = Stdio::Pipes { stdin: false, stdout: Output::Raw, stderr: Output::Raw };
+    let argv = vec![b"prog".to_vec().into()];
+    let found = Running { command: 3, pid: 1003, start_time: 77, argv, stdio, offsets: [0, 0] };
+    world.fake.say(0, &FromSupervisor::Running(vec![found]));
+    world.until("the list", || list.take()).await.unwrap();
+    let command = world.command(false, [COLLECT; 2]);
+    world.session.adopt(3, &command, 1000);
+    let seen = Arc::clone(&command);
+    world.until("its adoption", || seen.is_started().then_some(())).await;
+    world.fake.die();
+    let (epochs, sessions) = world.lost().await;
+    assert_eq!((epochs, sessions), (vec![1], vec![LostSession { command: 3, pid: 1003, start_time: 77 }]));
     world.answer(&[]);
     assert_eq!(world.outcome(&command).await, Ok(killed()));
     assert_eq!(command.tree(), Tree::Gone);

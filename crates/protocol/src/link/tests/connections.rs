@@ -12,19 +12,12 @@ use crate::{
     handshake::{Hello, Refusal, Settings},
     link::{Event, SUPERVISOR, ready_message, refusal_message},
     time::Time,
-    wire::{FRAME_HEADER, FrameHeader, Kind, MESSAGE_HEADER, MessageHeader},
+    wire::{FRAME_HEADER, FrameHeader, Kind, MESSAGE_HEADER, MessageHeader, VERSION},
 };
 
 fn hello() -> Hello {
     let settings = Settings::default();
-    Hello {
-        version: crate::wire::VERSION,
-        token: [5; 32],
-        sandbox: "box".into(),
-        attachment: 9,
-        received: Some(0),
-        settings,
-    }
+    Hello { version: VERSION, token: [5; 32], sandbox: "box".into(), attachment: 9, received: Some(0), settings }
 }
 
 #[test]
@@ -36,7 +29,7 @@ fn a_hello_that_does_not_fit_is_refused_with_its_reason() {
         world.sup.accept(world.now, &hello, Decoder::default())
     };
     assert_eq!(accept(|_| {}), Ok(()));
-    assert_eq!(accept(|hello| hello.version = 9), Err(Refusal::Version { supervisor: 1, host: 9 }));
+    assert_eq!(accept(|hello| hello.version = 9), Err(Refusal::Version { supervisor: VERSION, host: 9 }));
     assert_eq!(accept(|hello| hello.token[31] = 0), Err(Refusal::Token));
     assert_eq!(accept(|hello| hello.sandbox = "copy".into()), Err(Refusal::Sandbox));
     assert_eq!(accept(|hello| hello.attachment = 1), Err(Refusal::Stale));
@@ -50,7 +43,7 @@ fn a_supervisor_of_another_version_is_refused_by_the_host() {
     let mut ready = ready_message(EPOCH, &KEYS.1);
     ready[MESSAGE_HEADER + FRAME_HEADER] = 9;
     link.receive(Time(3), ready.into()).unwrap();
-    assert_eq!(link.poll_event(), Some(Event::Refused(Refusal::Version { supervisor: 9, host: 1 })));
+    assert_eq!(link.poll_event(), Some(Event::Refused(Refusal::Version { supervisor: 9, host: VERSION })));
 }
 
 #[test]

@@ -10,3 +10,8 @@ mod hostile;
 mod life;
 mod schedules;
 mod world;
+
+/// A number from the environment, for extended runs.
+fn number(name: &str, usual: u64) -> u64 {
+    std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
+}

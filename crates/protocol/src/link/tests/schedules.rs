@@ -8,7 +8,7 @@ use std::{
 
 use bytes::Bytes;
 
-use super::world::World;
+use super::{number, world::World};
 use crate::{
     control,
     wire::{Channel, StreamId},
@@ -88,11 +88,6 @@ fn run(seed: u64, cut_percent: u64) -> Faults {
         assert!(had >= sent, "seed {seed}: message {message} came after {had} bytes of {stream:?}, not {sent}");
     }
     Faults { cuts: world.cuts, switches: world.switches }
-}
-
-/// A number from the environment, for extended runs.
-fn number(name: &str, usual: u64) -> u64 {
-    std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
 }
 
 #[test]
