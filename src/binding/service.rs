@@ -261,6 +261,7 @@ impl NativeService {
             installed: self.installed.clone(),
             root: facts.runtime_root,
             name,
+            silence: Duration::from_millis(self.settings.supervisor.timing.silence_ms.into()),
         })
     }
 }

@@ -12,7 +12,7 @@ use super::{
     binary::SupervisorBinary,
     direct,
     error::DeliveryError,
-    first_word::{Mute, first_word},
+    first_word::{Mute, first_word, in_time},
     running::Running,
     script,
     uploading::Uploading,
@@ -31,6 +31,8 @@ pub struct DeliverySettings {
     pub argv: Vec<String>,
     /// Bound for one attempt, from its first request to the supervisor's first word.
     pub timeout: Duration,
+    /// What is started and has all that it needs is given up after saying nothing for this long.
+    pub silence: Duration,
 }
 
 /// The deliverer for one sandbox. Attempts may overlap.
@@ -50,7 +52,12 @@ struct Known {
     binary: usize,
     /// There is no shell.
     no_shell: bool,
+    /// How many attempts in a row were given up as silent.
+    silent: u32,
 }
+
+/// After so many silent attempts each further one gets twice the time of the one before: perhaps the sandbox is slow.
+const SILENT: u32 = 2;
 
 impl Delivery {
     /// A deliverer that has not tried anything yet.
@@ -68,8 +75,13 @@ impl Delivery {
         let bound = self.settings.timeout;
         let outcome = tokio::time::timeout(bound, self.by_the_shortest_way(&running)).await;
         let outcome = outcome.unwrap_or(Err(DeliveryError::Silent(bound)));
-        if outcome.is_ok() {
-            running.forget();
+        match &outcome {
+            Ok(_) => {
+                running.forget();
+                self.known().silent = 0;
+            }
+            Err(DeliveryError::Silent(_)) => self.known().silent += 1,
+            Err(_) => {}
         }
         outcome
     }
@@ -100,6 +112,12 @@ impl Delivery {
         self.settings.binaries.get(index).ok_or_else(|| DeliveryError::Package("there is no build in it".into()))
     }
 
+    /// How long something that has all it needs may say nothing.
+    fn patience(&self) -> Duration {
+        let silent = self.known().silent;
+        self.settings.silence.saturating_mul(1 << silent.saturating_sub(SILENT).min(16))
+    }
+
     #[cfg(test)]
     pub(super) fn pretend_no_shell(&self) {
         self.known().no_shell = true;
@@ -112,7 +130,8 @@ impl Delivery {
     async fn by_the_shortest_way(&self, running: &Running) -> Result<Attachment, DeliveryError> {
         let known = self.known().clone();
         if let Some(path) = &known.path {
-            match first_word(&self.envd, direct::program(path, &self.settings.argv), path, running).await {
+            let word = first_word(&self.envd, direct::program(path, &self.settings.argv), path, running);
+            match in_time(self.patience(), word).await {
                 // It was removed meanwhile.
                 Err(Mute::NotStarted(_)) if self.settings.installed.is_none() => self.known().path = None,
                 outcome => return outcome.map_err(Mute::into_error),
@@ -178,7 +197,7 @@ impl Delivery {
         let start = script::start(&self.settings.root, path, &upload_path, binary, &self.settings.argv);
         // The shell removes the file as well, but not one that came after it had found the binary, or that it never saw whole.
         Uploading::begin(&self.envd, &upload_path, binary, compressed)
-            .beside(first_word(&self.envd, start, path, running))
+            .beside(self.patience(), first_word(&self.envd, start, path, running))
             .await
     }
 
@@ -186,7 +205,8 @@ impl Delivery {
         let path = self.upload_path(binary)?;
         let mut uploading = Uploading::begin(&self.envd, &path, binary, self.envd.takes_gzip());
         uploading.done().await.map_err(Mute::Failed)?;
-        let attachment = direct::start(&self.envd, &path, &self.settings.argv, running).await.map_err(Mute::Failed)?;
+        let start = direct::start(&self.envd, &path, &self.settings.argv, running);
+        let attachment = in_time(self.patience(), async { start.await.map_err(Mute::Failed) }).await?;
         uploading.keep();
         Ok((attachment, path))
     }

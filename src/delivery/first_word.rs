@@ -1,5 +1,7 @@
 //! Starting something that shall become the supervisor, and waiting for its first word.
 
+use std::time::Duration;
+
 use crate::envd::{Ended, Envd, Error, Event, Start};
 
 use super::{
@@ -58,6 +60,14 @@ pub(super) async fn first_word(envd: &Envd, start: Start, path: &str, running: &
             None => return Err(Mute::Failed(DeliveryError::over())),
         }
     }
+}
+
+/// Waits for `word` no longer than `patience`.
+pub(super) async fn in_time(
+    patience: Duration,
+    word: impl Future<Output = Result<Attachment, Mute>>,
+) -> Result<Attachment, Mute> {
+    tokio::time::timeout(patience, word).await.unwrap_or(Err(Mute::Failed(DeliveryError::Silent(patience))))
 }
 
 fn classify(ended: &Ended, stderr: &StderrTail, path: &str) -> Mute {

@@ -33,7 +33,10 @@ impl Case {
         let root = format!("/tmp/dsh-delivery-{}/{name}", std::process::id());
         let argv = vec!["join".into(), root.clone()];
         let envd = Envd::new(real_facts()).unwrap();
-        Self { envd, settings: DeliverySettings { binaries, installed: None, root, argv, timeout: LIMIT } }
+        Self {
+            envd,
+            settings: DeliverySettings { binaries, installed: None, root, argv, timeout: LIMIT, silence: LIMIT },
+        }
     }
 
     fn delivery(&self) -> Delivery {

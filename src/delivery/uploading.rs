@@ -1,10 +1,17 @@
 //! The upload of an attempt, and the file that it leaves.
 
+use std::time::Duration;
+
 use tokio::task::JoinHandle;
 
 use crate::envd::{Envd, Error, Upload};
 
-use super::{attachment::Attachment, binary::SupervisorBinary, error::DeliveryError, first_word::Mute};
+use super::{
+    attachment::Attachment,
+    binary::SupervisorBinary,
+    error::DeliveryError,
+    first_word::{Mute, in_time},
+};
 
 /// An upload that goes on by itself. When this is dropped, the file is removed as soon as the upload is through.
 pub(super) struct Uploading {
@@ -29,16 +36,18 @@ impl Uploading {
         outcome
     }
 
-    /// Waits for `word`, whether the upload is through or not; a failed upload ends the waiting.
+    /// Waits for `word`, whether the upload is through or not; a failed upload ends the waiting. While it goes on, it may be what is waited
+    /// for; afterwards `word` has `patience` to come.
     pub(super) async fn beside(
         &mut self,
+        patience: Duration,
         word: impl Future<Output = Result<Attachment, Mute>>,
     ) -> Result<Attachment, Mute> {
         tokio::pin!(word);
         tokio::select! {
             outcome = &mut word => outcome,
             uploaded = self.done() => match uploaded {
-                Ok(()) => word.await,
+                Ok(()) => in_time(patience, word).await,
                 Err(error) => Err(Mute::Failed(error)),
             },
         }

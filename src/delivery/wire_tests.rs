@@ -14,7 +14,7 @@ use super::{Delivery, DeliveryError, DeliverySettings, Machine, binary::tests::f
 use crate::envd::{
     Envd,
     facts::test_facts,
-    test_server::{Got, TestServer, answer, frame, open_answer},
+    test_server::{Got, SILENCE, TestServer, answer, frame, open_answer},
 };
 
 const LIMIT: Duration = Duration::from_secs(10);
@@ -65,6 +65,7 @@ fn delivery(server: &TestServer, version: &str) -> Delivery {
         root: "/r".into(),
         argv: vec!["join".into(), "/r/d".into()],
         timeout: LIMIT,
+        silence: LIMIT,
     };
     Delivery::new(Envd::new(facts).unwrap(), settings)
 }
@@ -158,6 +159,34 @@ async fn an_upload_that_the_shell_does_not_see_is_repeated_uncompressed() {
     let starts: Vec<_> = server.got().iter().filter_map(start_request).collect();
     assert_eq!(starts.len(), 2);
     assert_ne!(starts[0].process.as_ref().unwrap().args[5], starts[1].process.as_ref().unwrap().args[5]);
+}
+
+#[tokio::test]
+async fn a_start_that_is_never_answered_is_given_up_once_the_upload_is_through_and_not_before() {
+    const SILENT: Duration = Duration::from_millis(150);
+    let silence = |upload: &'static [u8]| {
+        TestServer::start(move |got| match got.line.contains("/files?") {
+            true if upload == SILENCE => SILENCE.to_vec(),
+            true => answer("200 OK", "text/plain", upload),
+            false => SILENCE.to_vec(),
+        })
+    };
+    let attach = |server: &TestServer| {
+        let mut settings = delivery(server, "0.6.13").settings().clone();
+        settings.silence = SILENT;
+        Delivery::new(Envd::new(test_facts(server.url.clone())).unwrap(), settings)
+    };
+    let server = silence(b"[]").await;
+    let delivery = attach(&server);
+    // The first ones get the same time, later ones more and more: perhaps the sandbox is slow.
+    for patience in [1, 1, 1, 2, 4] {
+        let error = timeout(LIMIT, delivery.attach()).await.unwrap().unwrap_err();
+        assert!(matches!(error, DeliveryError::Silent(silent) if silent == SILENT * patience), "{patience}: {error:?}");
+        assert!(!error.is_final());
+    }
+    // While the upload goes on, it is what is waited for.
+    let server = silence(SILENCE).await;
+    timeout(SILENT * 10, attach(&server).attach()).await.unwrap_err();
 }
 
 #[tokio::test]

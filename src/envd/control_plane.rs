@@ -10,12 +10,15 @@ use serde::Deserialize;
 use super::{
     connect,
     error::{Cause, Error},
-    http::{client, describe, join, parse_base},
+    http::{client, describe, join, parse_base, read_body},
     secret::Secret,
 };
 
 /// The bound for one question.
 const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// An answer is not read further than this: what is longer is none.
+const MAX_ANSWER: usize = 1 << 20;
 
 /// What the control plane knows of a sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,13 +90,17 @@ impl ControlPlane {
     /// [`Error`]: the question was not answered; that says nothing about the sandbox.
     pub async fn sandbox_state(&self, sandbox_id: &str) -> Result<SandboxState, Error> {
         let Reply { status, body, .. } = self.exchange(Method::GET, &["sandboxes", sandbox_id], None, TIMEOUT).await?;
-        let answer: Answer = serde_json::from_slice(&body).unwrap_or_default();
+        self.state_of(sandbox_id, status, &body)
+    }
+
+    fn state_of(&self, sandbox_id: &str, status: StatusCode, body: &[u8]) -> Result<SandboxState, Error> {
+        let answer: Answer = serde_json::from_slice(body).unwrap_or_default();
         match status {
             StatusCode::NOT_FOUND if answer.code.as_u64() == Some(404) => Ok(SandboxState::Gone),
             // Another sandbox' state is no answer.
             StatusCode::OK if answer.sandbox_id.as_deref().is_none_or(|id| id == sandbox_id) => Ok(state(answer.state)),
             StatusCode::OK | StatusCode::NOT_FOUND => Ok(SandboxState::Unknown),
-            _ => Err(Error::from(connect::of_http_error(status, &body)).map_message(|text| self.redact(text))),
+            _ => Err(Error::from(connect::of_http_error(status, body)).map_message(|text| self.redact(text))),
         }
     }
 
@@ -121,7 +128,11 @@ impl ControlPlane {
             let answer = request.send().await.map_err(|error| transport(&error))?;
             let status = answer.status();
             let retry_after = answer.headers().get(header::RETRY_AFTER).and_then(seconds);
-            Ok(Reply { status, retry_after, body: answer.bytes().await.map_err(|error| transport(&error))? })
+            Ok(Reply {
+                status,
+                retry_after,
+                body: read_body(answer, MAX_ANSWER).await.map_err(|error| transport(&error))?,
+            })
         };
         tokio::time::timeout(bound, exchange).await.unwrap_or(Err(Error::Timeout(bound, "asking the control plane")))
     }

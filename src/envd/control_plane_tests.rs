@@ -1,7 +1,10 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use super::*;
-use crate::envd::test_server::{TestServer, answer};
+use crate::envd::{
+    test_noise::{Noise, cases},
+    test_server::{TestServer, answer},
+};
 
 const KEY: &str = "e2b_00ff";
 
@@ -54,4 +57,38 @@ async fn a_server_that_is_not_there_says_nothing_about_the_sandbox() {
     drop(listener);
     let error = ControlPlane::new(&url, None, None).unwrap().sandbox_state("i").await.unwrap_err();
     assert!(matches!(error, Error::Transport { unsent: true, .. }), "{error:?}");
+}
+
+#[test]
+fn any_answer_of_a_control_plane_is_a_state_or_an_error_and_only_its_own_word_is_the_end_of_a_sandbox() {
+    let bodies = [
+        r#"{"sandboxID":"iabc","state":"running","metadata":{"a":"b"},"cpuCount":2}"#,
+        r#"{"sandboxID":"iabc","state":"paused"}"#,
+        r#"{"code":404,"message":"sandbox \"iabc\" doesn't exist"}"#,
+        r#"{"code":503,"message":"x","error_code":"sandbox_capacity_unavailable"}"#,
+        "<html>",
+    ];
+    let plane = ControlPlane::new("http://h", Some(Secret::new(KEY)), None).unwrap();
+    let mut noise = Noise(0x0501_1E55);
+    let mut gone = 0_u64;
+    for case in 0..cases() {
+        let mut body = noise.one(&bodies).as_bytes().to_vec();
+        noise.damage(&mut body);
+        let status = [200, 200, 404, 404, 401, 409, 500, 502, 204][noise.below(9)];
+        let outcome = plane.state_of("iabc", StatusCode::from_u16(status).unwrap(), &body);
+        if matches!(outcome, Ok(SandboxState::Gone)) {
+            let said: serde_json::Value = serde_json::from_slice(&body).unwrap();
+            assert!(status == 404 && said["code"] == 404, "case {case}");
+            gone += 1;
+        }
+    }
+    assert!(gone > cases() / 50, "{gone}");
+}
+
+#[tokio::test]
+async fn an_answer_without_an_end_is_not_read_without_one() {
+    let server = TestServer::start(|_| answer("200 OK", "application/json", &vec![b' '; 8 << 20])).await;
+    let plane = ControlPlane::new(&server.url, None, None).unwrap();
+    let reply = plane.exchange(Method::GET, &["sandboxes"], None, TIMEOUT).await.unwrap();
+    assert_eq!(reply.body.len(), MAX_ANSWER);
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use reqwest::{Client, Url, redirect::Policy};
 
@@ -162,6 +163,17 @@ pub fn describe(error: &(dyn std::error::Error + 'static)) -> String {
         next = error.source();
     }
     text
+}
+
+/// The body of an answer, up to `cap` bytes; the rest is not read.
+pub(super) async fn read_body(mut answer: reqwest::Response, cap: usize) -> Result<Bytes, reqwest::Error> {
+    let mut whole = BytesMut::new();
+    while whole.len() < cap
+        && let Some(chunk) = answer.chunk().await?
+    {
+        whole.extend_from_slice(&chunk[..chunk.len().min(cap - whole.len())]);
+    }
+    Ok(whole.freeze())
 }
 
 #[cfg(test)]

@@ -37,6 +37,8 @@ pub(crate) mod real_daemon_tests;
 #[cfg(test)]
 pub(crate) mod test_delay;
 #[cfg(test)]
+pub(crate) mod test_noise;
+#[cfg(test)]
 pub(crate) mod test_server;
 #[cfg(test)]
 mod wire_tests;

@@ -23,6 +23,9 @@ impl Got {
     }
 }
 
+/// In place of an answer: none, on a connection that stays open.
+pub(crate) const SILENCE: &[u8] = b"silence";
+
 /// A running server; its connections end with the runtime of the test.
 pub(crate) struct TestServer {
     pub(crate) url: String,
@@ -44,6 +47,9 @@ impl TestServer {
                     let Some(request) = read(&mut stream).await else { return };
                     let bytes = answer(&request);
                     kept.lock().unwrap().push(request);
+                    if bytes == SILENCE {
+                        return std::future::pending().await;
+                    }
                     let _ = stream.write_all(&bytes).await;
                     let _ = stream.shutdown().await;
                 });

@@ -8,9 +8,12 @@ use super::{
     client::Envd,
     connect,
     error::{Cause, Error},
-    http::{describe, join},
+    http::{describe, join, read_body},
     version::Version,
 };
+
+/// An answer is not read further than this; only an error says something.
+const MAX_ERROR_BODY: usize = 64 << 10;
 
 /// A file's content, in the form in which it travels.
 #[derive(Clone, Debug)]
@@ -65,8 +68,8 @@ impl Envd {
         };
         let answer = request.headers(headers).send().await.map_err(|error| self.transport(&error))?;
         let status = answer.status();
-        let body = answer.bytes().await.map_err(|error| self.transport(&error))?;
-        if status.is_success() { Ok(()) } else { Err(self.error(connect::of_http_error(status, &body))) }
+        let text = read_body(answer, MAX_ERROR_BODY).await.map_err(|error| self.transport(&error))?;
+        if status.is_success() { Ok(()) } else { Err(self.error(connect::of_http_error(status, &text))) }
     }
 
     fn transport(&self, error: &reqwest::Error) -> Error {

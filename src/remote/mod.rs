@@ -41,6 +41,8 @@ pub struct RemoteSettings {
     pub root: String,
     /// Names the session's own folder within it.
     pub name: String,
+    /// A connection that says nothing for this long is no use.
+    pub silence: Duration,
 }
 
 /// The way to one sandbox' supervisor.
@@ -90,6 +92,7 @@ impl Shared {
             root: settings.root.clone(),
             argv: vec!["join".into(), folder],
             timeout: ATTEMPT,
+            silence: settings.silence,
         };
         Ok(self.delivery.get_or_init(|| Delivery::new(self.envd.clone(), delivery)))
     }

@@ -121,3 +121,7 @@ fn after_header(bytes: &[u8]) -> Result<State, Status> {
 #[cfg(test)]
 #[path = "envelopes_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "hostile_tests.rs"]
+mod hostile_tests;
