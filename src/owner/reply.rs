@@ -107,6 +107,7 @@ mod tests {
     use http::StatusCode;
 
     use super::*;
+    use crate::envd::test_noise::{Noise, cases};
 
     fn reply(status: u16, body: &str) -> Reply {
         let retry_after = (status == 429).then(|| Duration::from_secs(3));
@@ -155,6 +156,33 @@ mod tests {
             created(&reply(201, r#"{"sandboxID":"i","envdVersion":"1","envdAccessToken":"ea-secret"}"#)).unwrap();
         assert!(!format!("{good:?}").contains("ea-secret"));
         assert_eq!(good.access_token.unwrap().expose(), "ea-secret");
+    }
+
+    #[test]
+    fn c61_c63_any_answer_is_a_sandbox_or_an_error_that_is_short_and_without_the_token() {
+        let bodies = [
+            r#"{"sandboxID":"i","envdVersion":"0.6.13","envdAccessToken":"ea-secret","domain":null}"#,
+            r#"{"code":429,"message":"slow down","error_code":"x"}"#,
+            r#"{"code":404,"message":"m"}"#,
+        ];
+        let mut noise = Noise(0x0C0F_FEE5);
+        let (mut good, mut bad) = (0_u64, 0_u64);
+        for case in 0..cases() {
+            let mut body = noise.one(&bodies).as_bytes().to_vec();
+            noise.damage(&mut body);
+            let status = StatusCode::from_u16([201, 400, 404, 429, 503][noise.below(5)]).unwrap();
+            let reply = Reply { status, retry_after: None, body: body.into() };
+            match created(&reply) {
+                Ok(_) => good += 1,
+                Err(error) => {
+                    bad += 1;
+                    assert!(!error.to_string().contains("ea-secret"), "case {case}");
+                }
+            }
+            let text = super::error(&reply, |text| text).to_string();
+            assert!(text.len() < 3 * crate::text::MAX_TEXT, "case {case}: {}", text.len());
+        }
+        assert!(good > cases() / 20 && bad > cases() / 4, "{good} {bad}");
     }
 
     #[test]
