@@ -37,6 +37,8 @@ const RULES = [
   ['a nonce is used once', 'seal.rs', 'self.counter += 1;', ''],
   ['a long sleep is no silence', 'link/life.rs', 'self.silence += now.since(self.ticked).min(TICK);', 'self.silence += now.since(self.ticked);'],
   ['silence is noticed', 'link/life.rs', 'self.events.push_back(Event::Silent);', ''],
+  ['a hostile peer leaves few messages unfinished', 'link/receive.rs', ' || self.parts.len() >= MAX_UNFINISHED', ''],
+  ['a hostile peer overflows no offset', 'wire.rs', 'if offset >= MAX_OFFSET {', 'if false {'],
   ['a sent command is not taken back', 'link/streams.rs', 'if self.was_sent(command) {', 'if false {'],
 ]
 
