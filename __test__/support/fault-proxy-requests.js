@@ -173,5 +173,7 @@ function drop(response, how) {
   const { socket } = response
   if (socket === null) return
   if (how === 'fin') socket.end(() => socket.destroy())
+  // What is encrypted has no reset of its own; without its last word it is as broken.
+  else if (socket.encrypted) socket.destroy()
   else socket.resetAndDestroy()
 }
