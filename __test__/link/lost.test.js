@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { end, gone, rejection, says, settled, useLink } from './world.js'
+import { PATIENCE_MS, end, gone, rejection, says, settled, useLink } from './world.js'
+import { until } from '../support/deadline.js'
 
 const link = useLink()
 const LOST_MS = 1_000
@@ -45,7 +46,10 @@ test('C32 a command that was given up can be ended when its sandbox is back, and
 test('C21 a command that never reached the sandbox never runs there once it has rejected', async () => {
   const world = await link.open({ lostAfterMs: LOST_MS })
   world.proxy.rules = [{ refuse: 503 }]
+  const before = world.proxy.requests.length
   world.proxy.cut()
+  // What is handed to a connection that is not known to be broken may have arrived.
+  await until(() => world.proxy.requests.length > before, PATIENCE_MS, 'another attempt to attach')
   const handle = world.spawn(['sh', '-c', 'echo x >> ran'])
   const error = await rejection(handle.done)
   assert.equal(error.code, 'ERR_SANDBOX_UNREACHABLE')
