@@ -1,4 +1,4 @@
-//! The worker: one thread, one event loop, everything that the host asks for.
+//! The worker: one event loop, everything that the host asks for.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
