@@ -18,8 +18,8 @@ export const PATIENCE_MS = 30_000
 export const SOON_MS = 15_000
 /** The longer, rarer forms of some tests. */
 export const EXTENDED = process.env.DSH_TEST_EXTENDED === '1'
-/** A sandbox lives as long as the longest file takes; the original waits for what never comes. */
-const OWNER = EXTENDED || PROVIDER === 'ts' ? { timeoutMs: 3_600_000 } : {}
+/** A sandbox outlives the file that it is for, however long that takes. */
+const OWNER = { timeoutMs: 3_600_000 }
 /** The grace of commands that do not choose one. */
 export const GRACE_MS = 2_000
 
