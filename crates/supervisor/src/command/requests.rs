@@ -7,6 +7,7 @@ use protocol::{Channel, CommandId, StreamId};
 use serde_bytes::ByteBuf;
 
 use crate::disk::Job;
+use crate::terminate::Ladder;
 use crate::worker::Worker;
 
 impl Worker {
@@ -30,6 +31,7 @@ impl Worker {
     /// Bytes for a command.
     pub fn on_data(&mut self, stream: StreamId, bytes: Bytes) {
         let length = bytes.len() as u64;
+        self.ask_first(stream.command);
         let Some(command) = self.commands.get_mut(&stream.command) else { return };
         if command.stdin.push(bytes) {
             self.flush_stdin(stream.command);
@@ -41,9 +43,17 @@ impl Worker {
 
     /// The end of what goes to a command.
     pub fn on_end(&mut self, stream: StreamId) {
+        self.ask_first(stream.command);
         if let Some(command) = self.commands.get_mut(&stream.command) {
             command.stdin.end();
             self.flush_stdin(stream.command);
+        }
+    }
+
+    /// A program that shall end hears of that before its input goes on: else it could end by its input first.
+    fn ask_first(&mut self, id: CommandId) {
+        if self.commands.get(&id).is_some_and(|command| command.ladder == Ladder::Due) {
+            self.climb_ladders();
         }
     }
 
