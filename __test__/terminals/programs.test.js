@@ -80,7 +80,9 @@ withProgram('script', 'C52 C54 a terminal within the terminal is a relay that wa
   await screen.ask('script -qc "bash --norc -i" /dev/null', 'ready> ')
   const relay = await screen.waits(group => group !== screen.pid)
   const outer = (await screen.ask('tty', /\/dev\/pts\/\d+/))[0]
-  await screen.type('sleep 600\r')
+  await screen.type('sleep 600.56\r')
+  // A relay always waits: only the program itself shows that the line was read and the interrupt will find it.
+  await world.untilWitness('pgrep -fc "^sleep 600.56"', '1')
   assert.equal((await screen.waits()).processGroupId, relay.processGroupId, 'in front is the relay, whatever runs behind it')
   const from = screen.text.length
   await screen.type('\x03')
