@@ -6,7 +6,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use reqwest::{Client, Url};
 use tonic::{Status, body::Body};
@@ -17,7 +17,7 @@ use super::{
     request,
     response::{ResponseBody, protocol, transport},
 };
-use crate::envd::http::join;
+use crate::envd::http::{join, read_body};
 
 /// The daemon sends a keep-alive event when a stream was quiet for this long (seconds), so that no edge takes it for dead.
 const KEEPALIVE_INTERVAL: HeaderValue = HeaderValue::from_static("50");
@@ -80,7 +80,7 @@ impl ConnectService {
         let body = if kind.streams() {
             ResponseBody::stream(answer.into())
         } else {
-            ResponseBody::unary(read(answer, MAX_MESSAGE, OnExcess::Fail).await?)
+            ResponseBody::unary(read_message(answer).await?)
         };
         Ok(Response::new(body))
     }
@@ -99,7 +99,7 @@ impl ConnectService {
         let answer = self.http.execute(outgoing).await.map_err(|error| transport(&error))?;
         if answer.status() != StatusCode::OK {
             let status = answer.status();
-            let body = read(answer, MAX_ERROR_BODY, OnExcess::Cut).await.unwrap_or_default();
+            let body = read_body(answer, MAX_ERROR_BODY).await.unwrap_or_default();
             return Err(end::of_http_error(status, &body));
         }
         self.expect_content_type(kind, answer.headers())?;
@@ -135,22 +135,11 @@ impl ConnectService {
     }
 }
 
-#[derive(PartialEq, Eq)]
-enum OnExcess {
-    Cut,
-    Fail,
-}
-
-async fn read(mut answer: reqwest::Response, cap: usize, on_excess: OnExcess) -> Result<Bytes, Status> {
-    let mut whole = BytesMut::new();
-    while let Some(chunk) = answer.chunk().await.map_err(|error| transport(&error))? {
-        if whole.len() + chunk.len() > cap {
-            if on_excess == OnExcess::Cut {
-                break;
-            }
-            return Err(protocol(format!("an answer of more than {cap} bytes")));
-        }
-        whole.extend_from_slice(&chunk);
+/// A whole message; one that is too large is none.
+async fn read_message(answer: reqwest::Response) -> Result<Bytes, Status> {
+    let message = read_body(answer, MAX_MESSAGE + 1).await.map_err(|error| transport(&error))?;
+    if message.len() > MAX_MESSAGE {
+        return Err(protocol(format!("an answer of more than {MAX_MESSAGE} bytes")));
     }
-    Ok(whole.freeze())
+    Ok(message)
 }
