@@ -4,6 +4,7 @@
  */
 import { Readable, Writable } from 'node:stream'
 import { brokenPipe } from './errors.js'
+import { waker } from './native.js'
 
 /** Most bytes in one chunk: what is ready is joined up to this. */
 const CHUNK = 256 * 1024
@@ -22,6 +23,8 @@ export class OutputStream extends Readable {
   _read() {
     this.wanted = true
     this.pump()
+    // Whoever waits for bytes keeps the program, whatever else of the command is over.
+    waker.hold()
   }
 
   pump() {

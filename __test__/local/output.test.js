@@ -82,6 +82,12 @@ test('C22 a held raw pipe stays the caller\'s after the outcome', async () => {
   assert.equal((await within(bytes, PATIENCE_MS, 'the late bytes')).toString(), 'early\nlate\n')
 })
 
+test('C22 a raw pipe that somebody reads keeps the harness until its end, one that nobody reads does not', async () => {
+  const { stdout, code } = await host('late.mjs', 'read').over
+  assert.deepEqual({ stdout, code }, { stdout: 'outcome, tree gone, late', code: 0 })
+  assert.equal((await host('late.mjs').over).stdout, 'outcome, tree gone')
+})
+
 test('C18 a gigabyte of output costs its window', async () => {
   await world.run(['head', '-c', '50000000', '/dev/zero'], { stdout: { maxBytes: 1 << 20 } })
   const before = process.memoryUsage().rss

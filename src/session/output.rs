@@ -40,6 +40,8 @@ pub struct Output {
     store: Store,
     end: Option<StreamEnd>,
     unwanted: bool,
+    /// Whether a reader found nothing the last time.
+    reader_waits: bool,
     /// Bytes that a reader took and nobody was told of.
     untold: usize,
     /// How many of these are worth telling.
@@ -69,7 +71,7 @@ impl Output {
                 Store::Tail(Tail::new(window), spill.map(|cap| Spill { cap, path: None, complete_to: 0, lost: false }))
             }
         };
-        Self { store, end: None, unwanted: false, untold: 0, tell_from: 1 }
+        Self { store, end: None, unwanted: false, reader_waits: false, untold: 0, tell_from: 1 }
     }
 
     /// Takes bytes of the stream. Returns how many are consumed already, and whether a reader should be told.
@@ -144,9 +146,16 @@ impl Output {
     /// Takes up to `max` waiting bytes.
     pub fn take(&mut self, max: usize) -> Option<Vec<u8>> {
         let Store::Queue(queue) = &mut self.store else { return None };
-        let bytes = queue.take(max)?;
+        let taken = queue.take(max);
+        self.reader_waits = taken.is_none();
+        let bytes = taken?;
         self.untold += bytes.len();
         Some(bytes)
+    }
+
+    /// Whether a reader waits for bytes or the end, one of which will come.
+    pub fn is_awaited(&self) -> bool {
+        self.reader_waits && !self.is_over()
     }
 
     /// Bytes that were taken and are worth telling by now: each is told of once.
@@ -162,6 +171,7 @@ impl Output {
     /// Nobody reads any more. Returns how many waiting bytes are dropped by that.
     pub fn discard(&mut self) -> usize {
         self.unwanted = true;
+        self.reader_waits = false;
         match &mut self.store {
             Store::Queue(queue) => queue.clear(),
             Store::Tail(..) => 0,

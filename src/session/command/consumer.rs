@@ -45,11 +45,13 @@ impl Command {
     pub fn take(&self, channel: OutputChannel, max: usize) -> Option<Vec<u8>> {
         let mut state = self.lock();
         let output = state.outputs[index(channel)].as_mut()?;
-        let bytes = output.take(max)?;
-        if let Some(taken) = output.taken() {
+        let bytes = output.take(max);
+        let taken = output.taken();
+        self.recount(&mut state);
+        if let Some(taken) = taken {
             state.tell(|id| Op::Consumed(id, channel, taken));
         }
-        Some(bytes)
+        bytes
     }
 
     /// Whether an output has ended and all its bytes were taken.
@@ -65,6 +67,7 @@ impl Command {
         if !output.is_finished() {
             state.tell(|id| Op::CloseOutput(id, channel));
         }
+        self.recount(&mut state);
     }
 
     /// Takes as many of the bytes as there is room for; 0 means: wait for a change of the input.

@@ -128,7 +128,9 @@ impl Command {
         if state.outcome.is_some() {
             self.start_known.notify_all();
         }
-        let counts = state.outcome.is_none() || state.tree == Tree::Alive;
+        // A reader is waited for as a pipe of Node's own: a descendant may speak after all else is known.
+        let read = state.outputs.iter().flatten().any(Output::is_awaited);
+        let counts = state.outcome.is_none() || state.tree == Tree::Alive || read;
         match (state.counts, counts) {
             (true, false) => self.wakes.end(),
             (false, true) => self.wakes.begin(),
@@ -256,6 +258,29 @@ mod tests {
         wakes.drain();
         assert!(!wakes.is_live());
         drop(command);
+        wakes.drain();
+        assert!(!wakes.is_live());
+    }
+
+    #[test]
+    fn c22_the_program_waits_for_an_output_while_somebody_reads_it() {
+        let (wakes, pool) = parts();
+        let command = command(&wakes, &pool);
+        command.settle(Ok(Outcome { exit_code: Some(0), signal: None }));
+        command.set_tree(Tree::Gone);
+        wakes.drain();
+        assert!(!wakes.is_live(), "nobody reads");
+        assert_eq!(command.take(OutputChannel::Stdout, 10), None);
+        assert!(wakes.is_live());
+        command.push(OutputChannel::Stdout, bytes::Bytes::from_static(b"late"));
+        assert!(command.take(OutputChannel::Stdout, 10).is_some());
+        assert!(!wakes.is_live(), "nobody asked for more");
+        assert_eq!(command.take(OutputChannel::Stdout, 10), None);
+        command.finish(OutputChannel::Stdout, None);
+        wakes.drain();
+        assert!(!wakes.is_live());
+        assert_eq!(command.take(OutputChannel::Stderr, 10), None);
+        command.close_output(OutputChannel::Stderr);
         wakes.drain();
         assert!(!wakes.is_live());
     }

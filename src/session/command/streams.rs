@@ -54,6 +54,7 @@ impl Command {
             None => output.abandon(),
         }
         self.wakes.mark(self.id, mask(channel));
+        self.recount(&mut state);
     }
 
     /// Changes an output's spill file.

@@ -28,8 +28,8 @@ pub struct Active {
     pub exit: Option<(Exit, Time)>,
     /// Members of other users, by process id and start, whose end was asked of the daemon.
     pub errands: Vec<(u32, u64)>,
-    /// Whether its end was asked for.
-    pub terminated: bool,
+    /// Since when a raw output is waited for with a bound: its end was asked for, or its tree is gone.
+    pub hurried: Option<Time>,
     /// Whether its tree is gone.
     pub gone: bool,
     /// Whether JavaScript has its outcome.
@@ -67,7 +67,7 @@ impl Active {
             outputs,
             exit: None,
             errands: Vec::new(),
-            terminated: false,
+            hurried: None,
             gone: false,
             settled: false,
         }
@@ -90,7 +90,7 @@ impl Active {
             outputs,
             exit: None,
             errands: Vec::new(),
-            terminated: false,
+            hurried: None,
             gone: false,
             settled: false,
         }
@@ -103,10 +103,11 @@ impl Active {
         }
     }
 
-    /// When a raw output is not waited for any longer; `None` while it is waited for without bound.
+    /// When a raw output is not waited for any longer; `None` while it is waited for without bound. What the tree's last member said
+    /// may still be on its way when its end is known: the grace begins at the later of both.
     pub fn raw_deadline(&self) -> Option<Time> {
-        let (_, at) = self.exit?;
-        (self.terminated || self.gone).then(|| at + self.grace)
+        let (_, exited) = self.exit?;
+        Some(exited.max(self.hurried?) + self.grace)
     }
 
     /// How it ended, if nothing has to be waited for any more.

@@ -40,6 +40,7 @@ impl Driver {
             FromSupervisor::Gone => {
                 if let Some(active) = self.commands.get_mut(&id) {
                     active.gone = true;
+                    active.hurried.get_or_insert(now);
                     active.command.set_tree(Tree::Gone);
                     active.command.close_input();
                     self.note_deadline(id);

@@ -106,8 +106,9 @@ impl Driver {
         if self.lost.has(id) {
             return self.end_lost();
         }
+        let now = self.clock.now();
         let Some(active) = self.commands.get_mut(&id) else { return };
-        active.terminated = true;
+        active.hurried.get_or_insert(now);
         if self.link.take_back(id) {
             let command = Arc::clone(&active.command);
             self.forget(id);

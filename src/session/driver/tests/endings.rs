@@ -73,6 +73,23 @@ async fn c22_a_raw_pipe_that_somebody_holds_is_waited_for_until_the_end_is_asked
 }
 
 #[tokio::test]
+async fn c22_what_the_last_member_of_a_tree_wrote_comes_before_the_outcome_however_long_ago_the_exit_was() {
+    let mut world = World::new();
+    let (id, command) = world.running_with(false, [Mode::Raw; 2], 300).await;
+    world.exit(id, 0);
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    world.fake.say(id, &FromSupervisor::Gone);
+    let watched = Arc::clone(&command);
+    world.until("the end of the tree", || (watched.tree() == Tree::Gone).then_some(())).await;
+    assert_eq!(command.outcome(), None, "its streams are on their way");
+    world.fake.write(id, STDOUT, b"last");
+    world.fake.end_outputs(id);
+    assert_eq!(world.outcome(&command).await, Ok(code(0)));
+    assert_eq!(command.take(STDOUT, 10).as_deref(), Some(b"last".as_slice()));
+    assert!(command.is_over(STDOUT));
+}
+
+#[tokio::test]
 async fn c15_a_stalled_reader_of_a_raw_pipe_does_not_hold_the_outcome_of_a_tree_that_is_gone() {
     let mut world = World::new();
     let (id, command) = world.running_with(false, [Mode::Raw; 2], 50).await;
