@@ -129,7 +129,7 @@ export class Handle {
   onChange(changed) {
     // What is over now is looked at in full, whichever change announced it: later ones have nobody who hears them.
     const over = this.isOver()
-    const last = over && [0, 1].every(channel => this.outputs[channel] === undefined || this.native.isOver(channel))
+    const last = over && [0, 1].every(channel => this.native.hasEnded(channel))
     if (over || changed & STDIN) this.input?.pump()
     if (over || changed & STDOUT) this.outputs[0]?.pump()
     if (over || changed & STDERR) this.outputs[1]?.pump()

@@ -213,7 +213,7 @@ export class TerminalHandle {
   onChange(changed) {
     // What is over now is looked at in full, whichever change announced it: later ones have nobody who hears them.
     const over = this.isOver()
-    const last = over && this.native.isOver(0)
+    const last = over && this.native.hasEnded(0)
     if (this.native.isStarted) this.resolveStarted()
     if (over || changed & STDOUT) this.output.pump()
     if (over || changed & OUTCOME) this.onOutcome()

@@ -45,6 +45,30 @@ test('C20 C64 the garbage collection of handles neither ends nor leaks their com
   assert.deepEqual(JSON.parse(stdout), { overEarly: 0, held: 0, left: '0', known: 0 })
 })
 
+test('C64 a handle whose output was read long after its end is not kept', { skip: unless('native'), timeout: 120_000 }, async () => {
+  const { code, stdout, stderr } = await runHarness(world, async (world, lib) => {
+    const read = async () => {
+      const handle = world.spawn(['printf', 'x'], { stdout: 'pipe' })
+      await handle.done
+      await handle.waitForExit()
+      for (let at = 0; at < 5; at += 1) await new Promise(setImmediate)
+      let text = ''
+      for await (const chunk of handle.stdout) text += chunk
+      return [text, new WeakRef(handle)]
+    }
+    const [text, ref] = await read()
+    await lib.until(async () => {
+      gc()
+      await new Promise(setImmediate)
+      return ref.deref() === undefined
+    }, 10_000, 'the handle to be collected').catch(() => {})
+    process.stdout.write(JSON.stringify([text, ref.deref() === undefined]))
+    await world.composition.dispose()
+  }, { node: ['--expose-gc'] })
+  assert.equal(code, 0, stderr)
+  assert.equal(stdout, '["x",true]')
+})
+
 test('control: a handle that somebody keeps is not collected', { skip: unless('native'), timeout: 120_000 }, async () => {
   const { code, stdout, stderr } = await runHarness(world, async (world, lib) => {
     const kept = world.spawn(['true'])

@@ -19,6 +19,59 @@ test('C15 raw bytes come complete and in order, whatever the reader\'s pace', as
   assert.equal((await sum).toString().split(' ')[0], digest(bytes))
 })
 
+test('C15 what a program writes faster than anybody can be told of it is whole, whatever its reader does', async () => {
+  const LINE = Buffer.from('0123456789abcdef\n')
+  const SIZE = 300 << 20
+  const handle = world.spawn(['sh', '-c', `yes 0123456789abcdef | head -c ${SIZE}`], { stdout: 'pipe' })
+  let length = 0
+  let wrong = 0
+  let chunks = 0
+  for await (const chunk of handle.stdout) {
+    for (const at of [0, chunk.length >> 1, chunk.length - 1]) if (chunk[at] !== LINE[(length + at) % 17]) wrong += 1
+    length += chunk.length
+    chunks += 1
+    // A pause that is longer than the pipe lasts, a turn of the loop, none.
+    if (chunks % 100 === 0) await new Promise(resolve => setTimeout(resolve, 5))
+    else if (chunks % 7 === 0) await new Promise(setImmediate)
+  }
+  assert.deepEqual([length, wrong], [SIZE, 0])
+  assert.deepEqual(await within(handle.done, PATIENCE_MS, 'the outcome'), { exitCode: 0, signal: null })
+})
+
+test('C15 a reader that leaves a fast program ends its pipe', async () => {
+  const handle = world.spawn(['sh', '-c', 'yes; exit 3'], { stdout: 'pipe', stderr: 'pipe' })
+  const complaint = bytesOf(handle.stderr)
+  let length = 0
+  await within((async () => {
+    for await (const chunk of handle.stdout) if ((length += chunk.length) > 32 << 20) break
+  })(), PATIENCE_MS, 'enough')
+  assert.deepEqual(await within(handle.done, PATIENCE_MS, 'the end by the closed pipe'), { exitCode: 3, signal: null })
+  assert.doesNotMatch((await complaint).toString(), /never/)
+})
+
+for (const [how, read] of [
+  ['an iterator', async stdout => { for await (const chunk of stdout) if (chunk.length === 0) return }],
+  ['a listener', async stdout => { stdout.on('data', () => {}) }],
+]) {
+  test(`C64 a fast program, read by ${how}, leaves everybody else their turns`, async () => {
+    const handle = world.spawn(['yes'], { stdout: 'pipe' })
+    const over = read(handle.stdout)
+    await new Promise(resolve => handle.stdout.once('readable', resolve).once('data', resolve))
+    let turns = 0
+    await within(new Promise(resolve => {
+      const timer = setInterval(() => {
+        turns += 1
+        if (turns < 50) return
+        clearInterval(timer)
+        resolve()
+      }, 1)
+    }), PATIENCE_MS, 'fifty turns')
+    handle.terminate()
+    assert.equal((await within(handle.done, PATIENCE_MS, 'the end')).signal, 'SIGTERM')
+    await over
+  })
+}
+
 test('C15 a stream that nobody reads holds its writer, not the other stream nor the termination', async () => {
   const handle = world.spawn(['bash', '-c', '(head -c 50000000 /dev/zero >&2; echo never) & echo here; wait'], { stdout: 'pipe', stderr: 'pipe' })
   const [chunk] = await within(new Promise(resolve => handle.stdout.once('data', (...args) => resolve(args))), PATIENCE_MS, 'the other stream')

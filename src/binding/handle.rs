@@ -99,6 +99,24 @@ impl NativeHandle {
         .map(Some)
     }
 
+    /// Whether [`NativeHandle::read_lent`] may have more once nothing waits.
+    #[napi(catch_unwind)]
+    pub fn is_lent(&self, number: u32) -> bool {
+        self.command.is_lent(channel(number))
+    }
+
+    /// Fills `room` from an output's pipe itself; gives how many bytes that were.
+    #[napi(catch_unwind)]
+    pub fn read_lent(&self, number: u32, mut room: BufferSlice<'_>) -> u32 {
+        u32::try_from(self.command.read_lent(channel(number), &mut room)).unwrap_or(u32::MAX)
+    }
+
+    /// Whether an output has ended, so that no change of it is announced any more; there may be bytes to take.
+    #[napi(catch_unwind)]
+    pub fn has_ended(&self, number: u32) -> bool {
+        self.command.has_ended(channel(number))
+    }
+
     /// Whether an output has ended and was taken to its end.
     #[napi(catch_unwind)]
     pub fn is_over(&self, number: u32) -> bool {

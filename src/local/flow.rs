@@ -44,6 +44,11 @@ impl Flow {
         }
     }
 
+    /// Whoever reads shall look again.
+    pub fn wake(&self) {
+        self.changed.notify_one();
+    }
+
     /// Nobody reads it any more.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Release);
@@ -64,6 +69,11 @@ impl Flow {
     /// How many more may be given now.
     pub fn room(&self) -> usize {
         WINDOW.saturating_sub(self.waiting.load(Ordering::Acquire))
+    }
+
+    /// Whether JavaScript has taken all but the last so many bytes.
+    pub fn is_even(&self, last: usize) -> bool {
+        self.waiting.load(Ordering::Acquire) <= last
     }
 
     /// Whether nobody reads it any more.

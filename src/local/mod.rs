@@ -20,6 +20,7 @@ mod ladder;
 mod leader;
 mod life;
 pub mod living;
+mod loan;
 mod numbers;
 mod passes;
 mod reader;

@@ -5,6 +5,7 @@ use std::{
     io,
     os::fd::{AsFd, OwnedFd},
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -14,10 +15,11 @@ use tokio::io::{Interest, unix::AsyncFd};
 
 use super::{
     flow::{Flow, WORTH_TELLING},
+    loan::{FAST, Loan},
     spill::Spill,
     watched::watch,
 };
-use crate::session::command::Command;
+use crate::session::{command::Command, output::Lent};
 
 /// Most bytes of one read.
 const CHUNK: usize = 256 * 1024;
@@ -25,6 +27,11 @@ const CHUNK: usize = 256 * 1024;
 const HELD: u64 = 128 * 1024;
 /// Bytes after which a larger pipe pays: most programs never say that much.
 const BUSY: u64 = 1024 * 1024;
+
+/// Bytes of a loan that pay for the words about it.
+const WORTH: u64 = 256 * 1024;
+/// After this long without a look at it, a lent pipe is read here again: its end must be seen although nobody reads it.
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// Large pipes are dear to everybody of this user: all readers of this process share what may be spent.
 static BUDGET: Mutex<Option<Budget>> = Mutex::new(None);
@@ -68,15 +75,9 @@ impl Reader {
     pub async fn run(mut self, source: OwnedFd) {
         self.command.tell_from(self.channel, WORTH_TELLING);
         let mut total = 0;
-        let reason = match watch(source, Interest::READABLE) {
-            Ok(source) => {
-                let mut pipe = Pipe { source, grant: None, grown: false };
-                let reason = self.read(&mut pipe, &mut total).await;
-                pipe.release();
-                reason
-            }
-            Err(_) => EndReason::Closed,
-        };
+        let mut pipe = Pipe::new(source);
+        let reason = self.read(&mut pipe, &mut total).await;
+        pipe.release();
         self.flow.end();
         let spilled = match self.sink {
             Sink::Tail { window, spill: Some(spill) } => {
@@ -89,6 +90,8 @@ impl Reader {
     }
 
     async fn read(&mut self, pipe: &mut Pipe, total: &mut u64) -> EndReason {
+        // Whether it is lent again as soon as there is something to read.
+        let mut lends = false;
         // The offset at which it is cut, once it is.
         let mut end = None;
         // The offset at which who asks for what is there has all of it.
@@ -118,10 +121,17 @@ impl Reader {
             }
             let taken = if asked || self.flow.is_cut() {
                 // No event comes for what is not there: look.
-                self.take(pipe.source.get_ref(), room)
+                self.take(&pipe.source, room)
             } else {
+                let Ok(watched) = pipe.watched() else { return EndReason::Closed };
                 tokio::select! {
-                    ready = pipe.source.readable() => match ready {
+                    ready = watched.readable() => match ready {
+                        Ok(_) if lends => {
+                            let taken = self.lend(pipe).await;
+                            *total += taken;
+                            lends = taken >= WORTH;
+                            continue;
+                        }
                         Ok(mut ready) => ready.try_io(|source| self.take(source.get_ref(), room)).unwrap_or_else(|_| Err(io::ErrorKind::WouldBlock.into())),
                         Err(_) => return EndReason::Closed,
                     },
@@ -133,6 +143,7 @@ impl Reader {
                 Ok(count) => {
                     *total += count as u64;
                     pipe.grow_if_busy(*total);
+                    lends = *total >= BUSY && count >= FAST && self.is_even(count);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.flow.all_given();
@@ -154,9 +165,37 @@ impl Reader {
         end.map_or(wanted, |end| usize::try_from(end - total).map_or(wanted, |left| left.min(wanted)))
     }
 
+    fn is_queued(&self) -> bool {
+        matches!(self.sink, Sink::Queue) && !self.terminal
+    }
+
+    /// Whether JavaScript has taken all but the last so many bytes.
+    fn is_even(&self, last: usize) -> bool {
+        matches!(self.sink, Sink::Queue) && !self.terminal && self.flow.is_even(last)
+    }
+
+    /// Lets JavaScript read by itself until it has to wait, pauses, or something else is wanted. Gives the number of bytes that it read.
+    async fn lend(&self, pipe: &mut Pipe) -> u64 {
+        // Its events would wake this thread for each write.
+        pipe.watched = None;
+        let loan = Arc::new(Loan::new(Arc::clone(&pipe.source), Arc::clone(&self.flow)));
+        self.command.lend(self.channel, Some(Arc::clone(&loan) as Arc<dyn Lent>));
+        self.command.announce(self.channel);
+        loop {
+            let pause = tokio::time::timeout(PAUSE, self.flow.changed()).await.is_err();
+            let wanted = self.flow.is_closed() || self.flow.is_cut() || self.flow.is_asked();
+            if wanted || loan.is_dry() || (pause && !loan.was_used()) {
+                break;
+            }
+        }
+        let taken = loan.end();
+        self.command.lend(self.channel, None);
+        taken
+    }
+
     /// One read of at most `room` bytes, and what becomes of them.
     fn take(&mut self, source: &OwnedFd, room: usize) -> io::Result<usize> {
-        if matches!(self.sink, Sink::Queue) && !self.terminal {
+        if self.is_queued() {
             // Read to where they stay, in a piece without spare room.
             let waiting = waiting(source).clamp(1, room);
             let mut piece = Vec::with_capacity(waiting);
@@ -228,14 +267,27 @@ fn spill_to(spill: &mut Spill, bytes: &[u8], window: u64, command: &Command, cha
 }
 
 struct Pipe {
-    source: AsyncFd<OwnedFd>,
+    source: Arc<OwnedFd>,
+    /// `None` until something has to be waited for.
+    watched: Option<AsyncFd<Arc<OwnedFd>>>,
     grant: Option<Grant>,
     grown: bool,
 }
 
 impl Pipe {
+    fn new(source: OwnedFd) -> Self {
+        Self { source: Arc::new(source), watched: None, grant: None, grown: false }
+    }
+
+    fn watched(&mut self) -> io::Result<&AsyncFd<Arc<OwnedFd>>> {
+        if self.watched.is_none() {
+            self.watched = Some(watch(Arc::clone(&self.source), Interest::READABLE)?);
+        }
+        self.watched.as_ref().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
     fn waiting(&self) -> u64 {
-        waiting(self.source.get_ref()) as u64
+        waiting(&self.source) as u64
     }
 
     fn grow_if_busy(&mut self, total: u64) {
@@ -247,7 +299,7 @@ impl Pipe {
 
     fn release(self) {
         if let Some(grant) = self.grant {
-            drop(self.source);
+            drop((self.watched, self.source));
             if let Some(budget) = &mut *BUDGET.lock().unwrap_or_else(PoisonError::into_inner) {
                 budget.forget(grant);
             }

@@ -34,7 +34,7 @@ impl Writer {
         self.command.close_input();
     }
 
-    async fn write(&self, target: &AsyncFd<OwnedFd>) -> io::Result<()> {
+    async fn write(&self, target: &AsyncFd<Arc<OwnedFd>>) -> io::Result<()> {
         let mut bytes = Vec::new();
         loop {
             bytes.clear();
@@ -51,7 +51,7 @@ impl Writer {
         }
     }
 
-    async fn write_all(&self, target: &AsyncFd<OwnedFd>, mut bytes: &[u8]) -> io::Result<()> {
+    async fn write_all(&self, target: &AsyncFd<Arc<OwnedFd>>, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             let mut ready = tokio::select! {
                 ready = target.writable() => ready?,
@@ -80,7 +80,7 @@ impl Writer {
     }
 
     /// Waits for more to write; fails when the program closes its end meanwhile.
-    async fn wait(&self, target: &AsyncFd<OwnedFd>) -> io::Result<()> {
+    async fn wait(&self, target: &AsyncFd<Arc<OwnedFd>>) -> io::Result<()> {
         loop {
             tokio::select! {
                 () = self.changed.notified() => return Ok(()),

@@ -1,5 +1,7 @@
 //! One output of a command, on the host's side.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use protocol::control::{EndReason, StreamEnd};
 
@@ -34,10 +36,17 @@ pub struct Collected {
     pub spill_path: Option<String>,
 }
 
+/// Where a reader finds more once it has taken all that came: a pipe that was lent to it.
+pub trait Lent: std::fmt::Debug + Send + Sync {
+    /// Fills `room` as far as there are bytes; gives how many that were. Does not wait for any.
+    fn read(&self, room: &mut [u8]) -> usize;
+}
+
 /// One output.
 #[derive(Debug)]
 pub struct Output {
     store: Store,
+    lent: Option<Arc<dyn Lent>>,
     end: Option<StreamEnd>,
     unwanted: bool,
     /// Whether a reader found nothing the last time.
@@ -71,7 +80,7 @@ impl Output {
                 Store::Tail(Tail::new(window), spill.map(|cap| Spill { cap, path: None, complete_to: 0, lost: false }))
             }
         };
-        Self { store, end: None, unwanted: false, reader_waits: false, untold: 0, tell_from: 1 }
+        Self { store, lent: None, end: None, unwanted: false, reader_waits: false, untold: 0, tell_from: 1 }
     }
 
     /// Takes bytes of the stream. Returns how many are consumed already, and whether a reader should be told.
@@ -147,10 +156,27 @@ impl Output {
     pub fn take(&mut self, max: usize) -> Option<Vec<u8>> {
         let Store::Queue(queue) = &mut self.store else { return None };
         let taken = queue.take(max);
+        self.untold += taken.as_ref().map_or(0, Vec::len);
         self.reader_waits = taken.is_none();
-        let bytes = taken?;
-        self.untold += bytes.len();
-        Some(bytes)
+        taken
+    }
+
+    /// Lends a pipe, whose bytes go on where those end that were pushed, to the reader; or ends that.
+    pub fn lend(&mut self, pipe: Option<Arc<dyn Lent>>) {
+        self.lent = pipe.filter(|_| !self.unwanted);
+    }
+
+    /// Whether a pipe is lent to the reader.
+    pub fn is_lent(&self) -> bool {
+        self.lent.is_some()
+    }
+
+    /// Fills `room` from the pipe that is lent, once all that was pushed before has been taken; gives how many bytes that were.
+    pub fn read_lent(&mut self, room: &mut [u8]) -> usize {
+        let lent = self.lent.as_ref().filter(|_| self.waiting() == 0);
+        let count = lent.map_or(0, |pipe| pipe.read(room));
+        self.reader_waits = count == 0;
+        count
     }
 
     /// Whether a reader waits for bytes or the end, one of which will come.
@@ -172,6 +198,7 @@ impl Output {
     pub fn discard(&mut self) -> usize {
         self.unwanted = true;
         self.reader_waits = false;
+        self.lent = None;
         match &mut self.store {
             Store::Queue(queue) => queue.clear(),
             Store::Tail(..) => 0,

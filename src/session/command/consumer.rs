@@ -54,6 +54,25 @@ impl Command {
         bytes
     }
 
+    /// Whether an output's pipe is lent to its reader.
+    pub fn is_lent(&self, channel: OutputChannel) -> bool {
+        self.lock().outputs[index(channel)].as_ref().is_some_and(Output::is_lent)
+    }
+
+    /// Fills `room` from an output's pipe that is lent; gives how many bytes that were.
+    pub fn read_lent(&self, channel: OutputChannel, room: &mut [u8]) -> usize {
+        let mut state = self.lock();
+        let Some(output) = &mut state.outputs[index(channel)] else { return 0 };
+        let count = output.read_lent(room);
+        self.recount(&mut state);
+        count
+    }
+
+    /// Whether an output has ended.
+    pub fn has_ended(&self, channel: OutputChannel) -> bool {
+        self.lock().outputs[index(channel)].as_ref().is_none_or(Output::is_finished)
+    }
+
     /// Whether an output has ended and all its bytes were taken.
     pub fn is_over(&self, channel: OutputChannel) -> bool {
         self.lock().outputs[index(channel)].as_ref().is_none_or(Output::is_over)

@@ -8,7 +8,7 @@ use protocol::control::{OutputChannel, StreamEnd};
 use super::{Command, index, mask};
 use crate::session::{
     input::{Input, Left, Shortcut},
-    output::Output,
+    output::{Lent, Output},
     wake::changed,
 };
 
@@ -31,6 +31,13 @@ impl Command {
         let output = state.outputs[index(channel)].as_mut()?;
         output.set_tell_from(bytes);
         output.taken()
+    }
+
+    /// Lends an output's pipe to its reader, or ends that.
+    pub fn lend(&self, channel: OutputChannel, pipe: Option<Arc<dyn Lent>>) {
+        if let Some(output) = &mut self.lock().outputs[index(channel)] {
+            output.lend(pipe);
+        }
     }
 
     /// Bytes of an output that is collected came; they are copied.
