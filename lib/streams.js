@@ -8,17 +8,25 @@ import { waker } from './native.js'
 
 /** Most bytes in one chunk: what is ready is joined up to this. */
 const CHUNK = 256 * 1024
-/** What waits in a stream of Node before its writer is asked to wait. */
+/** What waits in an input before its writer is asked to wait. */
 const HIGH_WATER = 64 * 1024
-/** From this size on a piece is not joined with others. */
+/** From this size on a piece is not joined with others: once that much waits in an output, no more is put to it. */
 const WHOLE = 16 * 1024
 /** How often a reader is served before everybody else has a turn. */
 const IN_A_ROW = 16
 
+/**
+ * Lets V8 look how much memory hangs on young buffers. It does that only where it allocates one itself, and then collects these alone;
+ * for buffers of an addon's memory it marks the whole heap instead, every 64 MiB (`Heap::AllocateExternalBackingStore` in V8).
+ */
+function collect() {
+  void new ArrayBuffer(1)
+}
+
 /** An output. `pump` is to be called when it has bytes, or its end. */
 export class OutputStream extends Readable {
   constructor(native, channel) {
-    super({ highWaterMark: HIGH_WATER })
+    super({ highWaterMark: WHOLE })
     this.native = native
     this.channel = channel
     this.wanted = false
@@ -43,10 +51,9 @@ export class OutputStream extends Readable {
 
   serve() {
     while (this.wanted && !this.destroyed) {
-      if (this.served === IN_A_ROW) return this.rest()
-      this.served += 1
       const chunk = this.native.take(this.channel, CHUNK) ?? this.readLent()
       if (chunk !== null) {
+        if (chunk.length >= WHOLE) collect()
         this.wanted = this.push(chunk)
       } else {
         if (this.native.isOver(this.channel)) {
@@ -61,6 +68,8 @@ export class OutputStream extends Readable {
   /** What a fast program writes on this machine is read without a detour. */
   readLent() {
     if (!this.native.isLent(this.channel)) return null
+    if (this.served === IN_A_ROW) return this.rest()
+    this.served += 1
     const room = this.room ?? Buffer.allocUnsafeSlow(CHUNK)
     const count = this.native.readLent(this.channel, room)
     const piece = room.subarray(0, count)
@@ -71,14 +80,16 @@ export class OutputStream extends Readable {
     return count === 0 ? null : Buffer.from(piece)
   }
 
-  /** Lets everybody else have a turn. */
+  /** Lets everybody else have a turn: nothing else ends a row of reads while the program keeps up. */
   rest() {
-    if (this.rests) return
-    this.rests = true
-    setImmediate(() => {
-      this.rests = false
-      this.pump()
-    })
+    if (!this.rests) {
+      this.rests = true
+      setImmediate(() => {
+        this.rests = false
+        this.pump()
+      })
+    }
+    return null
   }
 
   _destroy(error, callback) {

@@ -113,8 +113,11 @@ matrix('C15 a large output at once is whole', { timeout: EXTENDED ? 600_000 : 12
     if (chunk[0] !== line[length % 17] || chunk[chunk.length - 1] !== line[(length + chunk.length - 1) % 17]) wrong += 1
     length += chunk.length
   })
+  // Whoever waits for `done` alone has heard all of it by then.
+  const atDone = handle.done.then(() => length)
   await within(once(handle.stdout, 'end'), EXTENDED ? 500_000 : 100_000, 'all of it')
   assert.equal(length, size)
+  assert.equal(await atDone, size)
   assert.equal(wrong, 0)
   assert.deepEqual(await settled(handle), { exitCode: 0, signal: null })
 })

@@ -8,7 +8,6 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
 use process::pipe::{Budget, Grant};
 use protocol::control::{EndReason, OutputChannel, StreamEnd};
 use tokio::io::{Interest, unix::AsyncFd};
@@ -201,7 +200,7 @@ impl Reader {
             let mut piece = Vec::with_capacity(waiting);
             let count =
                 rustix::io::retry_on_intr(|| rustix::io::read(source, rustix::buffer::spare_capacity(&mut piece)))?;
-            self.give(Bytes::from(piece));
+            self.give(piece);
             return Ok(count);
         }
         SCRATCH.with_borrow_mut(|scratch| {
@@ -213,14 +212,14 @@ impl Reader {
         })
     }
 
-    fn give(&self, piece: Bytes) {
+    fn give(&self, piece: Vec<u8>) {
         if piece.is_empty() {
             return;
         }
         // Counted first: JavaScript may have taken it before the next line is reached.
         let length = piece.len();
         self.flow.given(length);
-        let (consumed, waits) = self.command.push(self.channel, piece);
+        let (consumed, waits) = self.command.push_whole(self.channel, piece);
         if waits {
             self.command.announce(self.channel);
         }
@@ -231,13 +230,13 @@ impl Reader {
 
     fn keep(&mut self, bytes: &[u8]) {
         match &mut self.sink {
-            Sink::Queue => self.give(Bytes::copy_from_slice(bytes)),
+            Sink::Queue => self.give(bytes.to_vec()),
             Sink::Tail { window, spill } => {
                 if let Some(spill) = spill.as_mut().filter(|spill| !spill.is_lost()) {
                     // A slow disk holds this stream only.
                     tokio::task::block_in_place(|| spill_to(spill, bytes, *window, &self.command, self.channel));
                 }
-                self.command.push_slice(self.channel, bytes);
+                self.command.push(self.channel, bytes);
             }
         }
     }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use protocol::control::{EndReason, StreamEnd};
 
 use super::{queue::Queue, tail::Tail};
@@ -84,29 +83,29 @@ impl Output {
     }
 
     /// Takes bytes of the stream. Returns how many are consumed already, and whether a reader should be told.
-    pub fn push(&mut self, bytes: Bytes) -> (usize, bool) {
-        // After an end without the supervisor's word bytes may still come: nobody waits for them.
-        if self.unwanted || self.is_finished() {
-            return (bytes.len(), false);
-        }
-        match &mut self.store {
-            Store::Tail(tail, _) => {
-                tail.push(&bytes);
-                (bytes.len(), false)
-            }
-            Store::Queue(queue) => {
-                let was_empty = queue.is_empty();
-                queue.push(bytes);
-                (0, was_empty)
-            }
-        }
+    pub fn push(&mut self, bytes: &[u8]) -> (usize, bool) {
+        self.put(bytes.len(), |store| match store {
+            Store::Tail(tail, _) => tail.push(bytes),
+            Store::Queue(queue) => queue.push(bytes),
+        })
     }
 
-    /// Takes bytes of a stream that is collected; of another one they are dropped.
-    pub fn collect(&mut self, bytes: &[u8]) {
-        if let Store::Tail(tail, _) = &mut self.store {
-            tail.push(bytes);
+    /// The same for bytes that need not be copied.
+    pub fn push_whole(&mut self, bytes: Vec<u8>) -> (usize, bool) {
+        self.put(bytes.len(), |store| match store {
+            Store::Tail(tail, _) => tail.push(&bytes),
+            Store::Queue(queue) => queue.push_whole(bytes),
+        })
+    }
+
+    fn put(&mut self, count: usize, put: impl FnOnce(&mut Store)) -> (usize, bool) {
+        // After an end without the supervisor's word bytes may still come: nobody waits for them.
+        if self.unwanted || self.is_finished() {
+            return (count, false);
         }
+        let waited = self.waiting() > 0;
+        put(&mut self.store);
+        if matches!(self.store, Store::Queue(_)) { (0, !waited) } else { (count, false) }
     }
 
     /// Bytes that a collected stream had so far.
@@ -268,7 +267,7 @@ mod tests {
     fn c17_a_spill_path_is_shown_only_when_bytes_are_missing_and_the_file_has_them_all() {
         let mut output = collected(4, Some(100));
         output.set_spill_path("/r/spill".into());
-        output.push(Bytes::from_static(b"0123456789"));
+        output.push(b"0123456789");
         assert_eq!(output.read_from(0).unwrap().spill_path, None, "the file is behind");
         output.set_spilled(10);
         assert_eq!(output.read_from(0).unwrap().spill_path.as_deref(), Some("/r/spill"));
@@ -282,7 +281,7 @@ mod tests {
         for (cap, kept, lost) in [(100, false, false), (9, true, false), (100, true, true)] {
             let mut output = collected(4, Some(cap));
             output.set_spill_path("/r/spill".into());
-            output.push(Bytes::from_static(b"0123456789"));
+            output.push(b"0123456789");
             output.set_spilled(10);
             if lost {
                 output.lose_spill();
@@ -294,22 +293,22 @@ mod tests {
 
     #[test]
     fn c18_a_collected_output_is_consumed_at_once_and_a_raw_one_by_its_reader() {
-        assert_eq!(collected(4, None).push(Bytes::from_static(b"abc")), (3, false));
+        assert_eq!(collected(4, None).push(b"abc"), (3, false));
         let mut raw = Output::new(Mode::Raw);
-        assert_eq!(raw.push(Bytes::from_static(b"abc")), (0, true));
-        assert_eq!(raw.push(Bytes::from_static(b"def")), (0, false), "its reader knows already");
+        assert_eq!(raw.push(b"abc"), (0, true));
+        assert_eq!(raw.push(b"def"), (0, false), "its reader knows already");
         assert_eq!(raw.take(4).unwrap(), b"abcd");
         raw.finish(end(false));
         assert!(!raw.is_over());
         assert_eq!(raw.discard(), 2);
         assert!(raw.is_over());
-        assert_eq!(raw.push(Bytes::from_static(b"x")), (1, false));
+        assert_eq!(raw.push(b"x"), (1, false));
     }
 
     #[test]
     fn c18_taken_bytes_are_told_once_and_not_before_they_are_worth_it() {
         let mut raw = Output::new(Mode::Raw);
-        raw.push(Bytes::from_static(b"abcdefgh"));
+        raw.push(b"abcdefgh");
         raw.take(1);
         assert_eq!((raw.taken(), raw.taken()), (Some(1), None));
         raw.set_tell_from(4);

@@ -3,20 +3,26 @@
 
 use std::collections::VecDeque;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 
-/// Smaller pieces are copied together: a piece keeps the whole message that it came in.
-const COPY_BELOW: usize = 32 * 1024;
+/// Most bytes of a piece: one read takes as many.
+const PIECE: usize = 256 * 1024;
+
+/// Room for the first bytes after a silence.
+const FIRST: usize = 4 * 1024;
 
 /// From this size on a piece is given as it is: more pieces cost a reader less than the copy that would join them.
 const WHOLE: usize = 16 * 1024;
 
-/// Pieces in order.
+/// Pieces in order. What comes is copied together as it comes, on the driver's thread, so that JavaScript's thread need not: a piece
+/// that stays what it was would keep the whole message that it came in, and be joined with others by a copy later.
 #[derive(Debug, Default)]
 pub struct Queue {
     pieces: VecDeque<Bytes>,
-    /// The last, still growing piece.
-    open: BytesMut,
+    /// The last, still growing piece; it never grows out of its room.
+    open: Vec<u8>,
+    /// Room for the next one: a bit more than came between two reads before.
+    room: usize,
     len: usize,
 }
 
@@ -31,29 +37,40 @@ impl Queue {
         self.len == 0
     }
 
-    /// Appends a piece.
-    pub fn push(&mut self, piece: Bytes) {
-        self.len += piece.len();
-        if piece.len() < COPY_BELOW {
-            self.open.extend_from_slice(&piece);
-            if self.open.len() < COPY_BELOW {
-                return;
+    /// Appends a copy of these bytes.
+    pub fn push(&mut self, mut rest: &[u8]) {
+        self.len += rest.len();
+        while !rest.is_empty() {
+            if self.open.len() == self.open.capacity() {
+                self.seal();
+                self.open = Vec::with_capacity(self.room.max(rest.len()).clamp(FIRST, PIECE));
+                self.room = self.open.capacity() * 2;
             }
-            self.seal();
-            return;
+            let (fits, more) = rest.split_at(rest.len().min(self.open.capacity() - self.open.len()));
+            self.open.extend_from_slice(fits);
+            rest = more;
+        }
+    }
+
+    /// Appends a piece; a large one stays what it is.
+    pub fn push_whole(&mut self, piece: Vec<u8>) {
+        if piece.len() < WHOLE {
+            return self.push(&piece);
         }
         self.seal();
-        self.pieces.push_back(piece);
+        self.len += piece.len();
+        self.pieces.push_back(piece.into());
     }
 
     fn seal(&mut self) {
         if !self.open.is_empty() {
-            self.pieces.push_back(std::mem::take(&mut self.open).freeze());
+            self.pieces.push_back(std::mem::take(&mut self.open).into());
         }
     }
 
     /// Takes up to `max` bytes from the front, joined into one vector without spare capacity; `None` when nothing waits.
     pub fn take(&mut self, max: usize) -> Option<Vec<u8>> {
+        self.room = self.open.len() + self.open.len() / 2;
         self.seal();
         let total = self.len.min(max);
         if total == 0 {
@@ -114,7 +131,11 @@ mod tests {
             for (index, size) in sizes.iter().enumerate() {
                 let piece: Vec<u8> = (0..*size).map(|at| (at.wrapping_mul(31) ^ index).to_le_bytes()[0]).collect();
                 all.extend_from_slice(&piece);
-                queue.push(piece.into());
+                if index % 2 == 0 {
+                    queue.push(&piece);
+                } else {
+                    queue.push_whole(piece);
+                }
             }
             prop_assert_eq!(queue.len(), all.len());
             let mut out = Vec::new();

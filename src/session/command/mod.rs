@@ -272,7 +272,7 @@ mod tests {
         assert!(!wakes.is_live(), "nobody reads");
         assert_eq!(command.take(OutputChannel::Stdout, 10), None);
         assert!(wakes.is_live());
-        command.push(OutputChannel::Stdout, bytes::Bytes::from_static(b"late"));
+        command.push(OutputChannel::Stdout, b"late");
         assert!(command.take(OutputChannel::Stdout, 10).is_some());
         assert!(!wakes.is_live(), "nobody asked for more");
         assert_eq!(command.take(OutputChannel::Stdout, 10), None);

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use protocol::control::{OutputChannel, StreamEnd};
 
 use super::{Command, index, mask};
@@ -14,10 +13,17 @@ use crate::session::{
 
 impl Command {
     /// Bytes of an output came. Returns how many are consumed already, and whether its reader waits for [`Command::announce`].
-    pub fn push(&self, channel: OutputChannel, bytes: Bytes) -> (usize, bool) {
+    pub fn push(&self, channel: OutputChannel, bytes: &[u8]) -> (usize, bool) {
         let mut state = self.lock();
         let Some(output) = &mut state.outputs[index(channel)] else { return (bytes.len(), false) };
         output.push(bytes)
+    }
+
+    /// The same for bytes that need not be copied.
+    pub fn push_whole(&self, channel: OutputChannel, bytes: Vec<u8>) -> (usize, bool) {
+        let mut state = self.lock();
+        let Some(output) = &mut state.outputs[index(channel)] else { return (bytes.len(), false) };
+        output.push_whole(bytes)
     }
 
     /// Wakes the reader of an output.
@@ -37,13 +43,6 @@ impl Command {
     pub fn lend(&self, channel: OutputChannel, pipe: Option<Arc<dyn Lent>>) {
         if let Some(output) = &mut self.lock().outputs[index(channel)] {
             output.lend(pipe);
-        }
-    }
-
-    /// Bytes of an output that is collected came; they are copied.
-    pub fn push_slice(&self, channel: OutputChannel, bytes: &[u8]) {
-        if let Some(output) = &mut self.lock().outputs[index(channel)] {
-            output.collect(bytes);
         }
     }
 

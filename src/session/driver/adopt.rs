@@ -149,7 +149,7 @@ impl Driver {
         for one in held {
             match one {
                 Held::Data(channel, bytes) => {
-                    command.push(channel, bytes);
+                    command.push(channel, &bytes);
                     command.announce(channel);
                 }
                 Held::End(channel, end) => self.on_output_end(id, channel, end),

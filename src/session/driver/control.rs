@@ -67,13 +67,13 @@ impl Driver {
             FromSupervisor::Resolved(result) => self.resolved(id, result),
             FromSupervisor::Foreground { request, group } => {
                 // What was shown before is not told after the answer.
-                self.news.tell();
+                self.news.tell(now);
                 if let Some(request) = self.questions.remove(&(id, request)) {
                     request.answer(Ok(Answer::Foreground(group)));
                 }
             }
             FromSupervisor::ForegroundSignalled { request, result } => {
-                self.news.tell();
+                self.news.tell(now);
                 if let Some(request) = self.questions.remove(&(id, request)) {
                     request.answer(result.map(Answer::Group).map_err(|failure| match failure {
                         SignalFailure::NoGroup => Failure::NoForeground,

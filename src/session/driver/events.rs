@@ -1,7 +1,7 @@
 //! What the supervisor says.
 
 use protocol::{
-    Channel, CommandId, Event, StreamId,
+    Channel, CommandId, Event, StreamId, Time,
     control::{OutputChannel, StreamEnd},
     handshake::Refusal,
 };
@@ -21,14 +21,15 @@ pub(super) fn output_of(stream: StreamId) -> Option<OutputChannel> {
 impl Driver {
     /// Takes everything that the link has to tell.
     pub(super) fn on_events(&mut self) {
+        let now = self.clock.now();
         while self.end.is_none()
             && let Some(event) = self.link.poll_event()
         {
-            self.on_event(event);
+            self.on_event(now, event);
         }
     }
 
-    fn on_event(&mut self, event: Event) {
+    fn on_event(&mut self, now: Time, event: Event) {
         match event {
             Event::Ready { epoch } => self.on_ready(epoch),
             Event::Attached => self.on_attached(),
@@ -49,8 +50,8 @@ impl Driver {
                 let len = bytes.len();
                 let taken = match (self.commands.get(&stream.command), output_of(stream)) {
                     (Some(active), Some(channel)) => {
-                        let (taken, waits) = active.command.push(channel, bytes);
-                        self.news.add(&active.command, channel, len, waits);
+                        let (taken, waits) = active.command.push(channel, &bytes);
+                        self.news.add(now, &active.command, channel, len, waits);
                         taken
                     }
                     _ => len,

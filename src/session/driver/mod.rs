@@ -180,7 +180,7 @@ impl Driver {
             }
             let happening = match self.at_once().await {
                 Some(happening) => happening,
-                None => self.happening().await,
+                None => self.happening(self.news.due_at()).await,
             };
             match happening {
                 Happening::Op(None) => break,
@@ -206,25 +206,30 @@ impl Driver {
         self.close();
     }
 
-    /// While readers are to be woken: what happens without any waiting, so that they find more when they come. Then they are woken.
+    /// While readers are to be woken: what happens without any waiting, so that they find more when they come. Then they are woken, now
+    /// or a little later.
     async fn at_once(&mut self) -> Option<Happening> {
         for _ in 0..2 {
             if self.news.is_due() {
                 break;
             }
-            let happening = self.happening().now_or_never();
+            let happening = self.happening(None).now_or_never();
             if happening.is_some() {
                 return happening;
             }
             // The connection's own task may have more.
             tokio::task::yield_now().await;
         }
-        self.news.tell();
+        let now = self.clock.now();
+        if self.news.is_due() || self.news.due_at().is_some_and(|due| due <= now) {
+            self.news.tell(now);
+        }
         None
     }
 
-    async fn happening(&mut self) -> Happening {
-        let deadline = self.next_time().map(|time| self.clock.instant(time));
+    /// The next thing that happens, at this time at the latest.
+    async fn happening(&mut self, at_latest: Option<Time>) -> Happening {
+        let deadline = self.next_time().into_iter().chain(at_latest).min().map(|time| self.clock.instant(time));
         let Self { parts, line, checking, errands, .. } = self;
         let time = async {
             match deadline {
