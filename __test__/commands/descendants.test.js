@@ -66,7 +66,7 @@ matrix('C31 a group of zombies only is gone (trap G4)', async () => {
   const keeper = 'import os,time\nif os.fork(): os._exit(0)\np=os.fork()\nif p==0: os._exit(0)\nos.setsid()\nprint("zombie",p,os.getpid(),flush=True)\nos.close(1); os.close(2)\ntime.sleep(300)'
   const holder = world.spawn(['python3', '-c', keeper], { graceMs })
   const [, zombie, parent] = await says(holder, /zombie (\d+) (\d+)/)
-  assert.match(await world.witness(`grep State /proc/${zombie}/status`), /Z/)
+  await world.untilWitness(`grep -o "Z (zombie)" /proc/${zombie}/status`, 'Z (zombie)')
   await settled(holder)
   assert.equal(await gone(holder), true)
   assert.match(await world.witness(`grep State /proc/${zombie}/status`), /Z/)
