@@ -1,5 +1,9 @@
 //! The five bytes before each message of a stream: flags and a length.
 
+use tonic::Status;
+
+use super::response::protocol;
+
 /// Length of an envelope.
 pub(super) const LEN: usize = 5;
 /// The message is compressed; we never ask for that.
@@ -16,10 +20,14 @@ pub(super) struct Header {
     pub(super) length: usize,
 }
 
-/// The envelope of a plain message of `len` bytes; `None` when no envelope can say it.
-pub(super) fn plain(len: usize) -> Option<[u8; LEN]> {
-    let [a, b, c, d] = u32::try_from(len).ok()?.to_be_bytes();
-    Some([0, a, b, c, d])
+/// The envelope of a plain message of `len` bytes.
+///
+/// # Errors
+/// When no envelope can say that length.
+pub(super) fn plain(len: usize) -> Result<[u8; LEN], Status> {
+    let length = u32::try_from(len).map_err(|_| protocol(format!("{len} bytes are too large for an envelope")))?;
+    let [a, b, c, d] = length.to_be_bytes();
+    Ok([0, a, b, c, d])
 }
 
 /// Reads an envelope; `None` when these are not its bytes alone.

@@ -57,7 +57,7 @@ fn enclosed<Q: Message + Serialize>(codec: Codec, message: &Q) -> Result<Bytes, 
         Codec::Binary => message.encode_to_vec(),
         Codec::Json => json::write(message)?,
     };
-    let header = envelope::plain(message.len()).ok_or_else(|| protocol("a request too large for an envelope"))?;
+    let header = envelope::plain(message.len())?;
     let mut whole = BytesMut::with_capacity(header.len() + message.len());
     whole.put_slice(&header);
     whole.put_slice(&message);

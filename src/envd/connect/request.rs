@@ -9,17 +9,13 @@ use crate::envd::error::Cause;
 
 /// Makes the body of a call of this kind. One message is buffered, so that it goes with its length; a stream goes as it comes.
 pub(super) async fn body(kind: Kind, body: Body) -> Result<reqwest::Body, Status> {
-    match kind {
-        Kind::ClientStream => {
-            let data = BodyStream::new(body).try_filter_map(|frame| std::future::ready(Ok(frame.into_data().ok())));
-            Ok(reqwest::Body::wrap_stream(data))
-        }
-        Kind::Unary | Kind::ServerStream => {
-            let mut message = body.collect().await?.to_bytes();
-            if message.len() < envelope::LEN {
-                return Err(Cause::Protocol.status(Code::Internal, "a request without its envelope"));
-            }
-            Ok(message.split_off(envelope::LEN).into())
-        }
+    if kind == Kind::ClientStream {
+        let data = BodyStream::new(body).try_filter_map(|frame| std::future::ready(Ok(frame.into_data().ok())));
+        return Ok(reqwest::Body::wrap_stream(data));
     }
+    let mut message = body.collect().await?.to_bytes();
+    if message.len() < envelope::LEN {
+        return Err(Cause::Protocol.status(Code::Internal, "a request without its envelope"));
+    }
+    Ok(message.split_off(envelope::LEN).into())
 }

@@ -58,19 +58,13 @@ impl Body for ResponseBody {
         this.ended = !matches!(message, Some(Ok(_)));
         Poll::Ready(Some(match message {
             Some(message) => message.and_then(|message| {
-                let header = header(&message)?;
+                let header = Bytes::copy_from_slice(&envelope::plain(message.len())?);
                 this.payload = Some(message);
                 Ok(Frame::data(header))
             }),
             None => Ok(Frame::trailers(clean_end())),
         }))
     }
-}
-
-/// The envelope of a message.
-fn header(message: &Bytes) -> Result<Bytes, Status> {
-    let header = envelope::plain(message.len()).ok_or_else(|| protocol("an answer too large for an envelope"))?;
-    Ok(Bytes::copy_from_slice(&header))
 }
 
 /// The trailers of a call that went well.
