@@ -13,7 +13,7 @@ const HIGH_WATER = 64 * 1024
 /** From this size on a piece is not joined with others: once that much waits in an output, no more is put to it. */
 const WHOLE = 16 * 1024
 /** How often a reader is served before everybody else has a turn. */
-const IN_A_ROW = 16
+const IN_A_ROW = 8
 
 /**
  * Lets V8 look how much memory hangs on young buffers. It does that only where it allocates one itself, and then collects these alone;
@@ -38,9 +38,13 @@ export class OutputStream extends Readable {
   _read() {
     this.wanted = true
     // What is pushed in here is joined with what waits to be read, by a copy. Large pieces come one by one instead.
-    if (this.readableFlowing !== true && this.readableLength >= WHOLE) process.nextTick(() => this.serve())
-    else this.serve()
-    // Whoever waits for bytes keeps the program, whatever else of the command is over.
+    if (this.readableFlowing !== true && this.readableLength >= WHOLE) process.nextTick(() => this.attend())
+    else this.attend()
+  }
+
+  /** Serves a reader; whoever waits for bytes keeps the program, whatever else of the command is over. */
+  attend() {
+    this.serve()
     waker.hold()
   }
 
@@ -54,10 +58,13 @@ export class OutputStream extends Readable {
       const chunk = this.native.take(this.channel, CHUNK) ?? this.readLent()
       if (chunk !== null) {
         if (chunk.length >= WHOLE) collect()
-        this.wanted = this.push(chunk)
+        // What hears it may ask for more itself.
+        this.wanted = false
+        this.wanted = this.push(chunk) || this.wanted
       } else {
         if (this.native.isOver(this.channel)) {
           this.wanted = false
+          this.room = undefined
           this.push(null)
         }
         return
@@ -75,7 +82,7 @@ export class OutputStream extends Readable {
     const piece = room.subarray(0, count)
     // A piece holds all of its room.
     const worthy = count >= CHUNK / 2
-    this.room = worthy ? undefined : room
+    this.room = worthy || count === 0 ? undefined : room
     if (worthy) return piece
     return count === 0 ? null : Buffer.from(piece)
   }
@@ -86,13 +93,15 @@ export class OutputStream extends Readable {
       this.rests = true
       setImmediate(() => {
         this.rests = false
-        this.pump()
+        this.served = 0
+        this.attend()
       })
     }
     return null
   }
 
   _destroy(error, callback) {
+    this.room = undefined
     this.native.closeOutput(this.channel)
     callback(error)
   }

@@ -125,8 +125,8 @@ matrix('C11 no id is given out twice in a burst, and every id becomes the progra
 })
 
 matrix('C11 a prepared process that was killed before its use is replaced by another', { timeout: 90_000 }, async () => {
-  // Whoever waits for a command is a child of the supervisor: all that do nothing yet are killed.
-  const kill = `for s in $(pgrep -f "[.]supervisor-"); do for p in $(pgrep -P $s); do grep -q supervisor- /proc/$p/cmdline && [ -z "$(pgrep -P $p)" ] && kill -KILL $p; done; done`
+  // Whoever waits for a command is a child of the supervisor and leads a session, which the supervisor's worker does not.
+  const kill = 'for s in $(pgrep -f "[.]supervisor-"); do for p in $(pgrep -P $s); do grep -q supervisor- /proc/$p/cmdline && [ $(ps -o sid= -p $p) = $p ] && [ -z "$(pgrep -P $p)" ] && kill -KILL $p; done; done'
   for (let round = 0; round < 3; round += 1) {
     await world.witness(kill)
     const handles = Array.from({ length: 8 }, (_, at) => world.spawn(['sh', '-c', `echo $$; exit ${at}`]))

@@ -49,27 +49,30 @@ test('C15 a reader that leaves a fast program ends its pipe', async () => {
   assert.doesNotMatch((await complaint).toString(), /never/)
 })
 
-for (const [how, read] of [
-  ['an iterator', async stdout => { for await (const chunk of stdout) if (chunk.length === 0) return }],
-  ['a listener', async stdout => { stdout.on('data', () => {}) }],
-]) {
-  test(`C64 a fast program, read by ${how}, leaves everybody else their turns`, async () => {
-    const handle = world.spawn(['yes'], { stdout: 'pipe' })
-    const over = read(handle.stdout)
-    await new Promise(resolve => handle.stdout.once('readable', resolve).once('data', resolve))
-    let turns = 0
-    await within(new Promise(resolve => {
-      const timer = setInterval(() => {
-        turns += 1
-        if (turns < 50) return
-        clearInterval(timer)
-        resolve()
-      }, 1)
-    }), PATIENCE_MS, 'fifty turns')
-    handle.terminate()
-    assert.equal((await within(handle.done, PATIENCE_MS, 'the end')).signal, 'SIGTERM')
-    await over
-  })
+const SMALL = 'import os\nos.write(1, b"x" * (8 << 20))\nwhile True: os.write(1, b"y" * 80)'
+for (const [what, argv] of [['a fast program', ['yes']], ['a program of small writes', ['python3', '-c', SMALL]]]) {
+  for (const [how, read] of [
+    ['an iterator', async stdout => { for await (const chunk of stdout) if (chunk.length === 0) return }],
+    ['a listener', async stdout => { stdout.on('data', () => {}) }],
+  ]) {
+    test(`C64 ${what}, read by ${how}, leaves everybody else their turns`, async () => {
+      const handle = world.spawn(argv, { stdout: 'pipe' })
+      const over = read(handle.stdout)
+      await new Promise(resolve => handle.stdout.once('readable', resolve).once('data', resolve))
+      let turns = 0
+      await within(new Promise(resolve => {
+        const timer = setInterval(() => {
+          turns += 1
+          if (turns < 50) return
+          clearInterval(timer)
+          resolve()
+        }, 1)
+      }), PATIENCE_MS, 'fifty turns')
+      handle.terminate()
+      assert.equal((await within(handle.done, PATIENCE_MS, 'the end')).signal, 'SIGTERM')
+      await over
+    })
+  }
 }
 
 test('C15 a stream that nobody reads holds its writer, not the other stream nor the termination', async () => {

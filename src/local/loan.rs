@@ -20,6 +20,9 @@ use crate::session::output::Lent;
 /// How long the next bytes of a fast program are waited for without sleep. Its next write takes a few microseconds.
 const PATIENCE: Duration = Duration::from_micros(30);
 
+/// How long one piece is gathered at most: JavaScript's thread does nothing else meanwhile. A fast program fills it in half of this.
+const SPAN: Duration = Duration::from_micros(200);
+
 /// Bytes of one piece from which on a program writes faster than one event for each write could be told.
 pub const FAST: usize = 32 * 1024;
 
@@ -88,7 +91,8 @@ impl Lent for Loan {
 }
 
 /// Lets glibc keep the memory of pieces for the next ones. Until something larger than 128 KiB was freed, each piece is a mapping of
-/// its own, whose every page is a fault; after that the limits are what was freed and twice as much (mallopt(3), `M_MMAP_THRESHOLD`).
+/// its own, whose every page is a fault; after that the limits are what was freed and twice as much (mallopt(3), `M_MMAP_THRESHOLD`):
+/// so much may stay with the process when it was used once.
 fn keep_memory() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| drop(black_box(Vec::<u8>::with_capacity(31 << 20))));
@@ -101,16 +105,19 @@ fn keep_memory() {
 /// When nothing could be read. 0 bytes are the end.
 fn gather(pipe: impl AsFd, room: &mut [u8]) -> io::Result<usize> {
     let mut count = retry_on_intr(|| rustix::io::read(&pipe, &mut *room))?;
-    let mut dry_since = None;
+    let begun = Instant::now();
+    let mut came = begun;
     while count > 0 && count < room.len() {
-        match retry_on_intr(|| rustix::io::read(&pipe, &mut room[count..])) {
+        let more = retry_on_intr(|| rustix::io::read(&pipe, &mut room[count..]));
+        let now = Instant::now();
+        match more {
             Ok(0) => break,
-            Ok(more) => {
-                count += more;
-                dry_since = None;
-            }
-            Err(_) if dry_since.get_or_insert_with(Instant::now).elapsed() > PATIENCE => break,
+            Ok(more) => (count, came) = (count + more, now),
+            Err(_) if now - came > PATIENCE => break,
             Err(_) => std::hint::spin_loop(),
+        }
+        if now - begun > SPAN {
+            break;
         }
     }
     Ok(count)

@@ -170,7 +170,7 @@ impl Reader {
 
     /// Whether JavaScript has taken all but the last so many bytes.
     fn is_even(&self, last: usize) -> bool {
-        matches!(self.sink, Sink::Queue) && !self.terminal && self.flow.is_even(last)
+        self.is_queued() && self.flow.is_even(last)
     }
 
     /// Lets JavaScript read by itself until it has to wait, pauses, or something else is wanted. Gives the number of bytes that it read.

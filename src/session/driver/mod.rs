@@ -210,7 +210,7 @@ impl Driver {
     /// or a little later.
     async fn at_once(&mut self) -> Option<Happening> {
         for _ in 0..2 {
-            if self.news.is_due() {
+            if self.news.is_due(self.clock.now()) {
                 break;
             }
             let happening = self.happening(None).now_or_never();
@@ -221,7 +221,7 @@ impl Driver {
             tokio::task::yield_now().await;
         }
         let now = self.clock.now();
-        if self.news.is_due() || self.news.due_at().is_some_and(|due| due <= now) {
+        if self.news.is_due(now) || self.news.due_at().is_some_and(|due| due <= now) {
             self.news.tell(now);
         }
         None

@@ -31,7 +31,8 @@ impl News {
     /// So many bytes came; `waits` says that their reader does not know of any.
     pub fn add(&mut self, now: Time, command: &Arc<Command>, channel: OutputChannel, bytes: usize, waits: bool) {
         if self.readers.is_empty() {
-            self.due = if self.fast { now + PATIENCE } else { now };
+            let fast = self.fast && now.since(self.told) < PATIENCE;
+            self.due = if fast { now + PATIENCE } else { now };
         }
         if waits {
             self.readers.push((Arc::clone(command), channel));
@@ -41,9 +42,9 @@ impl News {
         }
     }
 
-    /// Whether there is nothing to tell, or too much to keep it.
-    pub fn is_due(&self) -> bool {
-        self.readers.is_empty() || self.bytes >= ENOUGH
+    /// Whether there is nothing to tell, or too much to keep it, or it was kept too long.
+    pub fn is_due(&self, now: Time) -> bool {
+        self.readers.is_empty() || self.bytes >= ENOUGH || now >= self.due + PATIENCE
     }
 
     /// When the readers are to be woken even if nothing more comes; `None` while there are none.
@@ -84,18 +85,28 @@ mod tests {
         let mut news = News::default();
         assert_eq!(news.due_at(), None);
         news.add(at(100_000), &command, STDOUT, 1000, true);
-        assert_eq!((news.is_due(), news.due_at()), (false, Some(at(100_000))), "at once");
+        assert_eq!((news.is_due(at(100_000)), news.due_at()), (false, Some(at(100_000))), "at once");
         news.tell(at(100_000));
         news.add(at(100_200), &command, STDOUT, 100_000, true);
         news.tell(at(100_200));
         news.add(at(100_300), &command, STDOUT, 100_000, true);
-        assert_eq!((news.is_due(), news.due_at()), (false, Some(at(101_300))), "500 MB/s: more is worth waiting for");
+        assert_eq!(
+            (news.is_due(at(100_300)), news.due_at()),
+            (false, Some(at(101_300))),
+            "500 MB/s: more is worth waiting for"
+        );
         news.add(at(100_400), &command, STDOUT, 200_000, false);
-        assert!(news.is_due(), "enough came");
+        assert!(news.is_due(at(100_400)), "enough came");
         news.tell(at(100_400));
         news.add(at(100_500), &command, STDOUT, 100, true);
         news.tell(at(101_500));
         news.add(at(101_600), &command, STDOUT, 100, true);
         assert_eq!(news.due_at(), Some(at(101_600)), "it became slow");
+        assert!(news.is_due(at(102_600)), "whatever else happens");
+        news.tell(at(102_600));
+        news.add(at(102_610), &command, STDOUT, 100_000, true);
+        news.tell(at(102_620));
+        news.add(at(900_000), &command, STDOUT, 1, true);
+        assert_eq!(news.due_at(), Some(at(900_000)), "a silence ends it");
     }
 }
