@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
 import { EXTENDED, settled, useLink } from './world.js'
 import { until, within } from '../support/deadline.js'
 
@@ -38,59 +39,78 @@ async function upload(world) {
   return { outcome: await settled(handle, 'the upload', 300_000), digest: digest.digest('hex') }
 }
 
-/** Short commands, one after the other, until `isOver`; returns how many, and those with a wrong outcome. */
+/** Fifty short commands a second until `isOver`; returns how many, and those with a wrong outcome. */
 async function shorts(world, isOver) {
-  const wrong = []
-  let count = 0
-  for (; !isOver(); count++) {
+  const under = []
+  for (let count = 0; !isOver(); count++) {
     const code = count % 7
-    const { exitCode, signal, stdout } = await world.sh(`echo x >> count; echo ${count}; exit ${code}`)
-    if (exitCode !== code || signal !== null || stdout !== `${count}\n`) wrong.push({ count, exitCode, signal, stdout })
+    const expected = { exitCode: code, signal: null, stdout: `${count}\n` }
+    under.push(world.sh(`echo x >> count; echo ${count}; exit ${code}`).then(({ exitCode, signal, stdout }) => ({ expected, got: { exitCode, signal, stdout } })))
+    await new Promise(resolve => setTimeout(resolve, 20))
   }
-  return { count, wrong }
+  const all = await Promise.all(under)
+  return { count: all.length, wrong: all.filter(({ expected, got }) => !isDeepStrictEqual(expected, got)) }
 }
 
-/** One command that answers each line with the same line. */
+/** A terminal that answers each line with the same line. */
 async function echoes(world, isOver) {
-  const handle = world.spawn(['cat'], { stdin: 'pipe', stdout: 'pipe' })
-  const lines = handle.stdout.setEncoding('utf8')[Symbol.asyncIterator]()
+  const terminal = await world.subprocess.spawnTerminal({
+    argv: ['sh', '-c', 'stty -echo; echo up; exec cat'], cwd: world.cwd, rows: 24, cols: 80, graceMs: 1000,
+  })
+  const pieces = terminal.output.setEncoding('utf8')[Symbol.asyncIterator]()
   let rest = ''
+  const line = async what => {
+    while (!rest.includes('\r\n')) rest += (await within(pieces.next(), 30_000, what)).value
+    const [first, ...more] = rest.split('\r\n')
+    rest = more.join('\r\n')
+    return first
+  }
+  assert.equal(await line('the terminal'), 'up')
   let count = 0
   for (; !isOver(); count++) {
-    handle.stdin.write(`${count}\n`)
-    while (!rest.includes('\n')) rest += (await within(lines.next(), 30_000, `the echo of ${count}`)).value
-    const [line, ...more] = rest.split('\n')
-    assert.equal(line, String(count))
-    rest = more.join('\n')
+    await terminal.write(`${count}\n`)
+    assert.equal(await line(`the echo of ${count}`), String(count))
   }
-  handle.stdin.end()
-  return { count, rest, outcome: await settled(handle) }
+  await terminal.write('\x04')
+  return { count, rest, outcome: await within(terminal.done, 30_000, 'the end of the terminal') }
 }
 
-test('C14 C15 C20 no byte is lost or repeated and each command runs once while every connection is cut all the time (trap H3)', { timeout: 600_000 }, async t => {
-  const world = await link.open()
-  world.proxy.bytes = { cutAfterMs: CUT_MS, random: true }
-  world.proxy.cut()
-  const before = world.proxy.requests.length
-  const end = performance.now() + AT_LEAST_MS
-  let busy = 2
-  const isOver = () => busy === 0 && performance.now() > end
-  const done = transfer => transfer.finally(() => { busy-- })
-  const [down, up, short, echo] = await Promise.all([done(download(world)), done(upload(world)), shorts(world, isOver), echoes(world, isOver)])
-  world.heal()
-  const joins = world.proxy.requests.slice(before).filter(({ path }) => path.endsWith('/Start')).length
-  t.diagnostic(`${BYTES / MIB} MiB each way, ${joins} joins, ${short.count} short commands, ${echo.count} echoes`)
-  assert.ok(joins >= 20, `only ${joins} joins: there were no cuts`)
-  assert.deepEqual(down.outcome, { exitCode: 0, signal: null })
-  assert.equal(down.bytes, BYTES)
-  assert.equal(down.digest, await sum(world, 'down'))
-  assert.deepEqual(up.outcome, { exitCode: 7, signal: null })
-  assert.equal(up.digest, await sum(world, 'up'))
-  assert.deepEqual(short.wrong, [])
-  assert.ok(short.count > 5)
-  assert.equal(Number(await world.witness('wc -l < count')), short.count)
-  assert.deepEqual([echo.rest, echo.outcome], ['', { exitCode: 0, signal: null }])
-})
+/** How a connection is cut, and what line it is on. */
+const CUTS = [
+  { how: 'at random moments within 100 ms', cut: { cutAfterMs: CUT_MS, random: true } },
+  ...EXTENDED ? [
+    { how: 'every 100 ms', cut: { cutAfterMs: CUT_MS } },
+    { how: 'every second, 50 ms away', cut: { cutAfterMs: 1000 }, proxy: { line: { delayMs: 25 } } },
+  ] : [],
+]
+
+for (const { how, cut, proxy } of CUTS) {
+  test(`C14 C15 C20 no byte is lost or repeated and each command runs once while every connection is cut ${how} (trap H3)`, { timeout: 900_000 }, async t => {
+    const world = await link.open({}, { proxy })
+    world.proxy.bytes = cut
+    world.proxy.cut()
+    const before = world.proxy.requests.length
+    const end = performance.now() + AT_LEAST_MS
+    let busy = 2
+    const isOver = () => busy === 0 && performance.now() > end
+    const done = transfer => transfer.finally(() => { busy-- })
+    const [down, up, short, echo] = await Promise.all([done(download(world)), done(upload(world)), shorts(world, isOver), echoes(world, isOver)])
+    world.heal()
+    const joins = world.proxy.requests.slice(before).filter(({ path }) => path.endsWith('/Start')).length
+    const seconds = Math.round((performance.now() - end + AT_LEAST_MS) / 1000)
+    t.diagnostic(`${BYTES / MIB} MiB each way in ${seconds} s, ${joins} joins, ${short.count} short commands, ${echo.count} echoes`)
+    assert.ok(joins >= (proxy === undefined ? 20 : 5), `only ${joins} joins: there were no cuts`)
+    assert.deepEqual(down.outcome, { exitCode: 0, signal: null })
+    assert.equal(down.bytes, BYTES)
+    assert.equal(down.digest, await sum(world, 'down'))
+    assert.deepEqual(up.outcome, { exitCode: 7, signal: null })
+    assert.equal(up.digest, await sum(world, 'up'))
+    assert.deepEqual(short.wrong, [])
+    assert.ok(short.count > 5)
+    assert.equal(Number(await world.witness('wc -l < count')), short.count)
+    assert.deepEqual([echo.rest, echo.outcome], ['', { exitCode: 0, signal: null }])
+  })
+}
 
 test('C15 a counter that is cut off for half a second at random moments has no gap and no repetition (trap H3)', { timeout: 300_000 }, async () => {
   const world = await link.open()
