@@ -26,20 +26,23 @@ impl State {
     /// # Errors
     /// [`Error::StateInUse`], [`Error::Io`].
     pub fn open(given: Option<&Path>) -> Result<Self, Error> {
-        let Some(path) = given else { return Self::temporary() };
+        let Some(path) = given else { return Self::temporary(&std::env::temp_dir()) };
         fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
         let lock = lock(path)?.ok_or_else(|| Error::StateInUse(path.to_owned()))?;
         clear(path)?;
         Ok(Self { path: path.to_owned(), temporary: false, lock })
     }
 
-    fn temporary() -> Result<Self, Error> {
-        sweep(&std::env::temp_dir());
+    fn temporary(parent: &Path) -> Result<Self, Error> {
+        sweep(parent);
         loop {
-            let path = tempfile::Builder::new().prefix(PREFIX).tempdir()?.keep();
-            // Another service that is sweeping just now may have taken it for a left-over.
-            if let Some(lock) = lock(&path)? {
-                return Ok(Self { path, temporary: true, lock });
+            let path = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?.keep();
+            match lock(&path) {
+                Ok(Some(lock)) => return Ok(Self { path, temporary: true, lock }),
+                // Another service that is sweeping just now took it for a left-over.
+                Ok(None) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error.into()),
             }
         }
     }
@@ -61,11 +64,15 @@ impl State {
     }
 }
 
-/// The lock of a state directory; `None` when somebody has it.
+/// The lock of a state directory; `None` when somebody has it, or has just removed it.
 fn lock(dir: &Path) -> io::Result<Option<File>> {
-    let file = File::options().create(true).truncate(false).write(true).open(dir.join("lock"))?;
+    let path = dir.join("lock");
+    let file = File::options().create(true).truncate(false).write(true).open(&path)?;
     match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Some(file)),
+        Ok(()) => {
+            let (held, there) = (file.metadata()?, fs::metadata(&path));
+            Ok(there.is_ok_and(|there| (there.dev(), there.ino()) == (held.dev(), held.ino())).then_some(file))
+        }
         Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
         Err(error) => Err(error.into()),
     }
@@ -93,8 +100,36 @@ fn sweep(dir: &Path) {
         let ours = entry.file_name().to_string_lossy().starts_with(PREFIX)
             && fs::symlink_metadata(&path).is_ok_and(|facts| facts.is_dir() && facts.uid() == own)
             && path.join("lock").exists();
-        if ours && matches!(lock(&path), Ok(Some(_))) {
+        // Held until it is removed: its owner may be about to lock it.
+        if ours && let Ok(Some(_lock)) = lock(&path) {
             let _ = fs::remove_dir_all(&path);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed test may panic")]
+    use super::*;
+
+    #[test]
+    fn services_that_start_at_once_leave_each_other_their_directories() {
+        let parent = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..200 {
+                        let state = State::temporary(parent.path()).unwrap();
+                        fs::create_dir(state.path().join("shared")).unwrap();
+                        fs::write(state.path().join("shared/file"), "x").unwrap();
+                        clear(state.path()).unwrap();
+                        // As one that is killed: the next one removes it.
+                        drop(state);
+                    }
+                });
+            }
+        });
+        sweep(parent.path());
+        assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);
     }
 }
