@@ -46,7 +46,7 @@ test('C15 a reader that leaves a fast program ends its pipe', async () => {
     for await (const chunk of handle.stdout) if ((length += chunk.length) > 32 << 20) break
   })(), PATIENCE_MS, 'enough')
   assert.deepEqual(await within(handle.done, PATIENCE_MS, 'the end by the closed pipe'), { exitCode: 3, signal: null })
-  assert.doesNotMatch((await complaint).toString(), /never/)
+  assert.equal((await complaint).toString(), '')
 })
 
 const SMALL = 'import os\nos.write(1, b"x" * (8 << 20))\nwhile True: os.write(1, b"y" * 80)'

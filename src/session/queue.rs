@@ -70,15 +70,12 @@ impl Queue {
 
     /// Takes up to `max` bytes from the front, joined into one vector without spare capacity; `None` when nothing waits.
     pub fn take(&mut self, max: usize) -> Option<Vec<u8>> {
-        if self.is_empty() {
-            return None;
-        }
-        self.room = self.open.len() + self.open.len() / 2;
-        self.seal();
         let total = self.len.min(max);
         if total == 0 {
             return None;
         }
+        self.room = self.open.len() + self.open.len() / 2;
+        self.seal();
         if let Some(whole) = self.take_whole(max) {
             return Some(whole);
         }

@@ -17,9 +17,6 @@ use crate::socket::TAKEN;
 /// Bytes taken from the host at once.
 const READ: usize = 256 * 1024;
 
-/// What the pipe to the daemon shall hold, in bytes.
-const WAY: usize = 1 << 20;
-
 /// The first room in a full large pipe is what one read of the daemon left. To fill each of these at once costs both ends more than
 /// the copy does (measured: a third of a core a GiB); in this time even a fast reader does not empty half of the pipe.
 const REST: Duration = Duration::from_micros(250);
@@ -75,9 +72,9 @@ impl Connection {
         for stream in [&input, &output] {
             process::stdio::set_nonblocking(stream)?;
             // Fuller pipes fill the daemon's reads. Refused where they are no pipes, or at the user's limit: that is fine.
-            let _ = rustix::pipe::fcntl_setpipe_size(stream, WAY);
+            let _ = rustix::pipe::fcntl_setpipe_size(stream, process::pipe::LARGE);
         }
-        let is_large = process::pipe::capacity(&output).is_ok_and(|capacity| capacity >= WAY);
+        let is_large = process::pipe::capacity(&output).is_ok_and(|capacity| capacity >= process::pipe::LARGE);
         poller.add(&input, Token::Input(number), Interest::Readable)?;
         match poller.add(&output, Token::Output(number), Interest::NewlyWritable) {
             // A file or the null device: always writable.

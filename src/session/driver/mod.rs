@@ -209,6 +209,7 @@ impl Driver {
     /// While readers are to be woken: what happens without any waiting, so that they find more when they come. Then they are woken, now
     /// or a little later.
     async fn at_once(&mut self) -> Option<Happening> {
+        let due = self.news.due_at()?;
         for _ in 0..2 {
             if self.news.is_due(self.clock.now()) {
                 break;
@@ -221,7 +222,7 @@ impl Driver {
             tokio::task::yield_now().await;
         }
         let now = self.clock.now();
-        if self.news.is_due(now) || self.news.due_at().is_some_and(|due| due <= now) {
+        if due <= now || self.news.is_due(now) {
             self.news.tell(now);
         }
         None

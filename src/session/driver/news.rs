@@ -42,9 +42,9 @@ impl News {
         }
     }
 
-    /// Whether there is nothing to tell, or too much to keep it, or it was kept too long.
+    /// Whether there is too much to keep it, or it was kept too long.
     pub fn is_due(&self, now: Time) -> bool {
-        self.readers.is_empty() || self.bytes >= ENOUGH || now >= self.due + PATIENCE
+        self.bytes >= ENOUGH || now >= self.due + PATIENCE
     }
 
     /// When the readers are to be woken even if nothing more comes; `None` while there are none.
