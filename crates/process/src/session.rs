@@ -93,21 +93,15 @@ mod tests {
 
     #[test]
     fn c31_a_session_of_zombies_only_is_empty() {
-        // The parent never waits, so its child stays a zombie; both die in the order child, parent.
-        let leader = Fixture::run(&[
-            "/usr/bin/env",
-            "python3",
-            "-c",
-            "import os,time\nif os.fork()==0: os._exit(0)\ntime.sleep(60)",
-        ]);
-        leader.wait_for("a zombie child", || {
-            table::snapshot()
-                .unwrap()
-                .processes
-                .iter()
-                .any(|stat| stat.parent == leader.pid.as_raw_pid() && stat.state == b'Z')
-        });
+        // A sleeper waits for no child, so that one stays a zombie; both die in the order child, parent. Both have to be
+        // sleepers by then: the shell that they came from does wait for its children.
+        let leader = Fixture::shell("sleep 60 & exec sleep 60");
+        let sleepers = || members(leader.pid).unwrap().into_iter().filter(|member| member.stat.name == b"sleep");
+        leader.wait_for("two sleepers", || sleepers().count() == 2);
+        let child = sleepers().find(|member| member.stat.pid != leader.pid.as_raw_pid()).unwrap();
+        child.pidfd.send(libc::SIGKILL).unwrap();
         leader.wait_for("the parent alone", || count(&leader) == 1);
+        assert_eq!(table::stat(Pid::from_raw(child.stat.pid).unwrap()).unwrap().state, b'Z');
         rustix::process::kill_process(leader.pid, rustix::process::Signal::KILL).unwrap();
         leader.wait_until_ended();
         assert_eq!(count(&leader), 0);
