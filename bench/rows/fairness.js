@@ -5,6 +5,8 @@
 import { median } from '../statistics.js'
 
 const MIB = 1024 * 1024
+/** Bytes that go packed, so that what follows must not be sent as fast as they were. */
+const ZEROS = 10 * MIB
 /** The transfer has filled whatever buffers there are by then. */
 const WARM_BYTES = 20 * MIB
 const PROBES = 5
@@ -21,7 +23,7 @@ export const fairnessRows = [
       let flowing
       const warm = new Promise(resolve => { flowing = resolve })
       let seen = 0
-      const bulk = subject.pipe(['cat', '/dev/zero'], bytes => {
+      const bulk = subject.pipe(['sh', '-c', `head -c ${ZEROS} /dev/zero; exec cat /dev/urandom`], bytes => {
         seen += bytes
         if (seen >= WARM_BYTES) flowing()
       })

@@ -5,8 +5,11 @@ use std::collections::VecDeque;
 use bytes::{Buf as _, Bytes, BytesMut};
 
 use crate::{
+    pack::unpack,
     seal::{Keys, Opener},
-    wire::{BadBytes, FLAG_SEALED, FRAME_HEADER, FrameHeader, Kind, MESSAGE_HEADER, MessageHeader, StreamId},
+    wire::{
+        BadBytes, FLAG_PACKED, FLAG_SEALED, FRAME_HEADER, FrameHeader, Kind, MESSAGE_HEADER, MessageHeader, StreamId,
+    },
 };
 
 /// Pieces smaller than this are copied together: a peer that trickles must not make us keep a buffer a byte.
@@ -155,7 +158,7 @@ impl Frame {
     }
 }
 
-/// Turns one connection's bytes into frames. Keeps at most one frame, or one sealed message.
+/// Turns one connection's bytes into frames. Keeps at most one frame, or one sealed or packed message in both its forms.
 #[derive(Debug, Default)]
 pub struct Decoder {
     input: Rope,
@@ -168,7 +171,7 @@ struct Body {
     header: MessageHeader,
     offset: u64,
     left: usize,
-    // A sealed message's plain frames; else they come from the input.
+    // The plain frames of a sealed or packed message; else they come from the input.
     opened: Option<Rope>,
 }
 
@@ -200,14 +203,17 @@ impl Decoder {
                 let Some(bytes) = self.input.peek::<MESSAGE_HEADER>() else { return Ok(None) };
                 let header = MessageHeader::decode(&bytes)?;
                 let mut body = Body { header, offset: header.offset, left: header.body, opened: None };
-                if header.flags & FLAG_SEALED != 0 {
+                if header.flags & (FLAG_SEALED | FLAG_PACKED) != 0 {
                     if self.input.len() < MESSAGE_HEADER + header.body {
                         return Ok(None);
                     }
                     self.input.skip(MESSAGE_HEADER);
-                    let sealed = self.input.take(header.body).into_bytes();
-                    let keys = keys.ok_or(BadBytes::Seal)?;
-                    let plain = Opener::open(&mut self.opener, keys, &bytes, &sealed)?;
+                    let closed = self.input.take(header.body).into_bytes();
+                    let plain = match header.flags {
+                        FLAG_SEALED => Opener::open(&mut self.opener, keys.ok_or(BadBytes::Seal)?, &bytes, &closed)?,
+                        FLAG_PACKED => unpack(&closed)?,
+                        _ => return Err(BadBytes::Packed),
+                    };
                     body.left = plain.len();
                     let mut opened = Rope::default();
                     opened.push(Bytes::from(plain));

@@ -28,6 +28,24 @@ struct Chunk {
     offset: u64,
     bytes: Bytes,
     sent: Option<Sent>,
+    /// Bytes that it takes on its way, and how many of those are acknowledged.
+    load: u64,
+    delivered: u64,
+}
+
+impl Chunk {
+    fn end(&self) -> u64 {
+        self.offset + self.bytes.len() as u64
+    }
+
+    /// The peer has everything before `offset`; gives how many bytes of the way that are news about.
+    fn deliver(&mut self, offset: u64) -> u64 {
+        let part = offset.clamp(self.offset, self.end()) - self.offset;
+        let delivered = self.load * part / (self.bytes.len() as u64).max(1);
+        let news = delivered.saturating_sub(self.delivered);
+        self.delivered += news;
+        news
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +67,8 @@ pub struct Flight {
     acked: u64,
     /// Everything before was sent on the present attachment.
     sent: u64,
+    /// Bytes on the way: those of frames, or fewer where they are packed.
+    load: u64,
     floor: u64,
     rate: Rate,
     /// Buffers of acknowledged chunks, to be filled again: fresh ones cost a page fault for every 4 KiB.
@@ -72,6 +92,7 @@ impl Flight {
             next: offset,
             acked: offset,
             sent: offset,
+            load: 0,
             floor: CAP_MIN,
             rate: Rate::default(),
             spare: Vec::new(),
@@ -111,7 +132,15 @@ impl Flight {
         self.sent - self.acked.min(self.sent)
     }
 
-    /// How many bytes may be under way.
+    /// Whether `bytes` more may be under way, with `reserve` beyond the cap. The line is asked about the bytes that it carries, which
+    /// are fewer than those of the frames where they are packed; memory about those that are kept.
+    #[must_use]
+    pub fn has_room(&self, bytes: usize, reserve: u64) -> bool {
+        let more = bytes as u64;
+        self.load + more < self.cap() + reserve && self.in_flight() + more < CAP_MAX + reserve
+    }
+
+    /// How many bytes may be on the way.
     #[must_use]
     pub fn cap(&self) -> u64 {
         self.rate.cap().clamp(self.floor, CAP_MAX)
@@ -135,7 +164,9 @@ impl Flight {
         self.next += bytes.len() as u64;
         self.sent = self.next;
         let sent = Some(self.rate.sent(now, short));
-        self.chunks.push_back(Chunk { offset, bytes, sent });
+        let load = bytes.len() as u64;
+        self.load += load;
+        self.chunks.push_back(Chunk { offset, bytes, sent, load, delivered: 0 });
         self.cursor = self.chunks.len();
         offset
     }
@@ -146,8 +177,23 @@ impl Flight {
         let chunk = self.chunks.get_mut(self.cursor)?;
         self.cursor += 1;
         chunk.sent = Some(stamp);
-        self.sent = chunk.offset + chunk.bytes.len() as u64;
+        chunk.load = chunk.bytes.len() as u64;
+        // What the peer has of it from an earlier attachment.
+        chunk.delivered = self.acked.saturating_sub(chunk.offset);
+        self.load += chunk.load - chunk.delivered;
+        self.sent = chunk.end();
         Some((chunk.offset, chunk.bytes.clone()))
+    }
+
+    /// What was pushed or given to send again last goes packed: it takes `bytes` on its way.
+    pub fn travels_as(&mut self, bytes: usize) {
+        let Some(chunk) = self.cursor.checked_sub(1).and_then(|last| self.chunks.get_mut(last)) else { return };
+        self.load -= chunk.load - chunk.delivered;
+        chunk.load = bytes as u64;
+        chunk.delivered = 0;
+        let acked = self.acked;
+        chunk.deliver(acked);
+        self.load += chunk.load - chunk.delivered;
     }
 
     /// The peer has everything before `offset`, and held that word back for `delay`.
@@ -161,11 +207,14 @@ impl Flight {
         if offset <= self.acked {
             return Ok(());
         }
-        self.rate.delivered(now, offset - self.acked);
+        let on_the_way = self.chunks.iter_mut().take(self.cursor).take_while(|chunk| chunk.offset < offset);
+        let delivered = on_the_way.map(|chunk| chunk.deliver(offset)).sum();
+        self.load -= delivered;
+        self.rate.delivered(now, delivered);
         self.acked = offset;
         let mut newest = None;
         while let Some(chunk) = self.chunks.front() {
-            if chunk.offset + chunk.bytes.len() as u64 > offset {
+            if chunk.end() > offset {
                 break;
             }
             newest = chunk.sent.or(newest);
@@ -214,6 +263,7 @@ impl Flight {
         self.rate = Rate::default();
         self.cursor = 0;
         self.sent = self.acked;
+        self.load = 0;
         Ok(())
     }
 }
@@ -308,6 +358,53 @@ mod tests {
         assert!(cap >= 1 << 20, "{cap}");
         let (cap, _) = settle(100 << 20, 50);
         assert!(cap >= 5 << 20, "{cap}");
+    }
+
+    #[test]
+    fn packed_bytes_say_what_the_line_carries_not_what_they_hold() {
+        // Ten bytes in one over a line of 10 MiB/s and 50 ms, then bytes that do not pack.
+        let mut flight = Flight::new(0);
+        let (mut now, mut free_at) = (MS, MS);
+        let mut under_way = VecDeque::new();
+        let (mut worst, mut best_packed) = (Duration::ZERO, 0);
+        for step in 0..40_000 {
+            let load = if step < 20_000 { 1_600 } else { 16_000 };
+            while flight.has_room(16_000, 0) {
+                flight.push(Time(now), Bytes::from(vec![0; 16_000]), false);
+                flight.travels_as(load);
+                free_at = free_at.max(now) + load as u64 * 1_000_000 / (10 << 20);
+                under_way.push_back((free_at + 50 * MS, flight.next_offset(), now));
+            }
+            let (at, offset, sent) = under_way.pop_front().unwrap();
+            now = now.max(at);
+            worst = worst.max(Time(now).since(Time(sent)));
+            flight.acknowledge(Time(now), offset, Duration::ZERO).unwrap();
+            if step < 20_000 {
+                best_packed = best_packed.max(flight.in_flight());
+            }
+        }
+        assert!(best_packed > 4 << 20, "{best_packed} plain bytes fill the line, packed");
+        assert!(worst <= Duration::from_millis(125), "{worst:?}");
+    }
+
+    #[test]
+    fn a_partly_acknowledged_packed_chunk_weighs_by_its_part_and_nothing_is_left_at_the_end() {
+        let mut flight = Flight::new(0);
+        for load in [500, 1_000] {
+            flight.push(Time(1), Bytes::from(vec![0; 1_000]), false);
+            flight.travels_as(load);
+        }
+        flight.acknowledge(Time(2), 500, Duration::ZERO).unwrap();
+        assert_eq!(flight.load, 1_250);
+        flight.resume(Time(3), 700).unwrap();
+        assert_eq!(flight.load, 0);
+        while flight.resend(Time(4)).is_some() {
+            flight.travels_as(100);
+        }
+        assert_eq!(flight.load, 30 + 100);
+        flight.acknowledge(Time(5), 999, Duration::ZERO).unwrap();
+        flight.acknowledge(Time(5), 2_000, Duration::ZERO).unwrap();
+        assert_eq!((flight.load, flight.in_flight()), (0, 0));
     }
 
     #[test]

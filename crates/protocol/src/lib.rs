@@ -10,6 +10,7 @@
 //! | [`handshake`] | what is said when a connection begins |
 //! | [`control`] | what is said about commands |
 //! | [`decode`] | bytes to frames |
+//! | [`pack`] | compression of bodies that shrink |
 //! | [`seal`] | sealing of messages that a daemon would log |
 //! | [`flight`] | what is unacknowledged, and how much may be |
 //! | [`window`] | credit: how much a consumer will take |
@@ -21,6 +22,7 @@ pub mod decode;
 pub mod flight;
 pub mod handshake;
 pub mod link;
+pub mod pack;
 pub mod schedule;
 pub mod seal;
 pub mod time;

@@ -32,6 +32,7 @@ use crate::{
     decode::Decoder,
     flight::Flight,
     handshake::{Refusal, Settings, Timing},
+    pack::Packer,
     schedule::Schedule,
     seal::{Keys, Sealer},
     time::Time,
@@ -42,7 +43,7 @@ use crate::{
 /// A message to send, in two pieces that belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Header and unnumbered frames (or the whole sealed message).
+    /// Header and unnumbered frames (or the whole sealed or packed message).
     pub head: Vec<u8>,
     /// Numbered frames; may be empty.
     pub body: Bytes,
@@ -237,6 +238,7 @@ pub struct Link {
     control: VecDeque<Queued>,
     spoken: HashSet<CommandId>,
     scratch: Vec<u8>,
+    packer: Packer,
 
     // Incoming
     received: u64,
@@ -310,6 +312,7 @@ impl Link {
             control: VecDeque::new(),
             spoken: HashSet::new(),
             scratch: Vec::new(),
+            packer: Packer::default(),
             received: 0,
             windows: Windows::default(),
             parts: HashMap::new(),

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Version of the format. Both ends must speak the same one.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 
 /// Bytes of a message's header: body length (u32), flags (u8), epoch (u64), attachment (u32), offset (u64).
 pub const MESSAGE_HEADER: usize = 4 + 1 + 8 + 4 + 8;
@@ -29,6 +29,9 @@ pub const MAX_OFFSET: u64 = 1 << 62;
 
 /// The message's body is sealed, see [`crate::seal`].
 pub const FLAG_SEALED: u8 = 1;
+
+/// The message's body is packed, see [`crate::pack`]. Never together with [`FLAG_SEALED`].
+pub const FLAG_PACKED: u8 = 2;
 
 /// Identifies a command within an epoch; given by the host, counted up from 1, never given twice.
 /// 0 is the supervisor itself.
@@ -156,6 +159,9 @@ pub enum BadBytes {
     /// A sealed message that does not open.
     #[error("sealed message does not open")]
     Seal,
+    /// A packed message that does not unpack, or that is sealed as well.
+    #[error("packed message does not unpack")]
+    Packed,
 }
 
 /// A message's header.

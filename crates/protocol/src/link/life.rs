@@ -28,6 +28,7 @@ impl Link {
         }
         if self.flight.in_flight() == 0 {
             self.flight.drop_buffers();
+            self.packer.drop_buffer();
         }
         if self.ack.due.is_some_and(|due| due <= now) {
             self.ack.now = true;

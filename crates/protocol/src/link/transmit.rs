@@ -10,7 +10,8 @@ use crate::{
     seal::OVERHEAD,
     time::Time,
     wire::{
-        FLAG_SEALED, FRAME_HEADER, FrameHeader, Kind, MAX_BODY, MAX_PAYLOAD, MESSAGE_HEADER, MessageHeader, VERSION,
+        FLAG_PACKED, FLAG_SEALED, FRAME_HEADER, FrameHeader, Kind, MAX_BODY, MAX_PAYLOAD, MESSAGE_HEADER,
+        MessageHeader, VERSION,
     },
 };
 
@@ -71,7 +72,7 @@ impl Link {
         let cap = self.flight.cap();
         if self.flight.has_backlog() {
             // Where the peer stands is only known from its welcome.
-            let may = self.state == State::Attached && self.flight.in_flight() < cap + CONTROL_RESERVE;
+            let may = self.state == State::Attached && self.flight.has_room(0, CONTROL_RESERVE);
             return if may { self.flight.resend(now) } else { None };
         }
         if self.state != State::Attached {
@@ -88,7 +89,7 @@ impl Link {
             chunk = self.flight.buffer();
         }
         chunk.clear();
-        self.put_control(cap, &mut chunk);
+        self.put_control(&mut chunk);
         // A command that does not fit this message whole must be known before its input comes.
         let short = self.control.is_empty() && self.put_streams(cap, budget, source, &mut chunk);
         if chunk.is_empty() {
@@ -105,11 +106,10 @@ impl Link {
         Some((self.flight.push(now, bytes.clone(), short), bytes))
     }
 
-    fn put_control(&mut self, cap: u64, chunk: &mut Vec<u8>) {
+    fn put_control(&mut self, chunk: &mut Vec<u8>) {
         while let Some(queued) = self.control.front() {
             let full = !chunk.is_empty() && chunk.len() + queued.frame.len() > BODY.1;
-            let over = self.flight.in_flight() + chunk.len() as u64 > cap + CONTROL_RESERVE;
-            if full || over {
+            if full || !self.flight.has_room(chunk.len(), CONTROL_RESERVE) {
                 break;
             }
             chunk.extend_from_slice(&queued.frame);
@@ -120,7 +120,7 @@ impl Link {
 
     /// Returns whether the streams, not the line, were the limit.
     fn put_streams(&mut self, cap: u64, budget: usize, source: &mut impl Source, chunk: &mut Vec<u8>) -> bool {
-        while chunk.len() + FRAME_HEADER < budget && self.flight.in_flight() + (chunk.len() as u64) < cap {
+        while chunk.len() + FRAME_HEADER < budget && self.flight.has_room(chunk.len(), 0) {
             let Some(turn) = self.schedule.turn(cap) else { return true };
             let start = chunk.len();
             let max = turn.bytes.min(MAX_PAYLOAD).min(budget - start - FRAME_HEADER);
@@ -190,6 +190,12 @@ impl Link {
         };
         debug_assert!(header.body + OVERHEAD <= MAX_BODY, "a message must fit its bound");
         let Some(sealer) = sealer else {
+            if let Some(packed) = self.packer.pack(&frames, &body) {
+                header.body = packed.len();
+                header.flags = FLAG_PACKED;
+                self.flight.travels_as(packed.len());
+                return Message { head: [&header.encode()[..], packed].concat(), body: Bytes::new() };
+            }
             let mut head = Vec::with_capacity(MESSAGE_HEADER + frames.len());
             head.extend_from_slice(&header.encode());
             head.extend_from_slice(&frames);

@@ -38,17 +38,21 @@ fn key(stream: StreamId) -> u8 {
 /// Bytes after which the pattern repeats.
 const PERIOD: usize = 1 << 16;
 
-/// The pattern without a stream's key. Made once: a million schedules look at a terabyte.
-static PATTERN: LazyLock<Vec<u8>> =
-    LazyLock::new(|| (0..PERIOD).map(|at| (at.wrapping_mul(31) ^ (at >> 8)) as u8).collect());
+/// The patterns without a stream's key: one that does not pack, and one of short runs that does. Made once: a million schedules look at
+/// a terabyte.
+static PATTERNS: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
+    let runs = |at: usize| ((at >> 4) as u32).wrapping_mul(0x9E37_79B1).to_be_bytes()[0];
+    [(0..PERIOD).map(|at| (at.wrapping_mul(31) ^ (at >> 8)) as u8).collect(), (0..PERIOD).map(runs).collect()]
+});
 
-/// Goes through what is expected from `at` on, `len` bytes, by pieces of the pattern.
-fn pieces(at: u64, len: usize) -> impl Iterator<Item = &'static [u8]> {
+/// Goes through what is expected from `at` on, `len` bytes, by pieces of the stream's pattern.
+fn pieces(stream: StreamId, at: u64, len: usize) -> impl Iterator<Item = &'static [u8]> {
+    let pattern = &PATTERNS[stream.command as usize % 2 ^ 1];
     let mut at = at as usize % PERIOD;
     let mut left = len;
     std::iter::from_fn(move || {
         let n = left.min(PERIOD - at);
-        let piece = &PATTERN[at..at + n];
+        let piece = &pattern[at..at + n];
         left -= n;
         at = 0;
         (n > 0).then_some(piece)
@@ -58,7 +62,7 @@ fn pieces(at: u64, len: usize) -> impl Iterator<Item = &'static [u8]> {
 /// Whether these are the stream's bytes from `at` on.
 fn is_expected(stream: StreamId, at: u64, bytes: &[u8]) -> bool {
     let (key, mut bytes) = (key(stream), bytes);
-    pieces(at, bytes.len()).all(|piece| {
+    pieces(stream, at, bytes.len()).all(|piece| {
         let (here, rest) = bytes.split_at(piece.len());
         bytes = rest;
         here.iter().zip(piece).fold(0, |wrong, (got, want)| wrong | (got ^ want ^ key)) == 0
@@ -76,7 +80,7 @@ impl Source for Feed {
     fn read(&mut self, stream: StreamId, max: usize, out: &mut Vec<u8>) -> Filled {
         let Some((at, len)) = self.left.get_mut(&stream) else { return Filled::Drained };
         let n = (*len - *at).min(if self.stingy { 1 + max as u64 / 3 } else { max as u64 });
-        for piece in pieces(*at, n as usize) {
+        for piece in pieces(stream, *at, n as usize) {
             out.extend(piece.iter().map(|byte| byte ^ key(stream)));
         }
         *at += n;

@@ -14,11 +14,12 @@ use crate::{
     wire::{Channel, StreamId},
 };
 
-/// What was done to a schedule.
+/// What was done to a schedule, and how often messages were packed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Faults {
     cuts: u64,
     switches: u64,
+    packed: u64,
 }
 
 /// One schedule: streams and control messages both ways, under cuts; everything must arrive once, in order.
@@ -87,7 +88,7 @@ fn run(seed: u64, cut_percent: u64) -> Faults {
         let had = world.host_got.before[message].get(&stream).copied().unwrap_or_default();
         assert!(had >= sent, "seed {seed}: message {message} came after {had} bytes of {stream:?}, not {sent}");
     }
-    Faults { cuts: world.cuts, switches: world.switches }
+    Faults { cuts: world.cuts, switches: world.switches, packed: world.packed }
 }
 
 #[test]
@@ -113,6 +114,7 @@ fn everything_arrives_once_and_in_order_whatever_is_cut() {
                 Ok(faults) => {
                     sum.cuts += faults.cuts;
                     sum.switches += faults.switches;
+                    sum.packed += faults.packed;
                 }
                 Err(_) => wrong.push(seed),
             }
@@ -125,8 +127,9 @@ fn everything_arrives_once_and_in_order_whatever_is_cut() {
     });
     let wrong: Vec<u64> = results.iter().flat_map(|(_, wrong)| wrong.iter().copied()).collect();
     assert!(wrong.is_empty(), "{} of {schedules} schedules went wrong, by these seeds: {wrong:?}", wrong.len());
-    let (cuts, switches) =
-        results.iter().fold((0, 0), |sum, (faults, _)| (sum.0 + faults.cuts, sum.1 + faults.switches));
+    let sum = |of: fn(&Faults) -> u64| -> u64 { results.iter().map(|(faults, _)| of(faults)).sum() };
+    let (cuts, switches, packed) = (sum(|sum| sum.cuts), sum(|sum| sum.switches), sum(|sum| sum.packed));
     assert!(cuts > schedules, "the schedules cut too little: {cuts}");
+    assert!(packed > schedules, "too few messages were packed: {packed}");
     assert!(switches * 4 > schedules, "too few took another way up: {switches}");
 }

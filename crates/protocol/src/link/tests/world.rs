@@ -11,7 +11,7 @@ use crate::{
     link::{Event, HostConfig, Link, SupervisorConfig, read_hello, ready_message},
     seal::Keys,
     time::Time,
-    wire::{Channel, MAX_BODY, MESSAGE_HEADER, StreamId},
+    wire::{Channel, FLAG_PACKED, MAX_BODY, MESSAGE_HEADER, StreamId},
 };
 
 /// One direction of one connection: whole messages with the time when they arrive.
@@ -55,6 +55,7 @@ pub(super) struct World {
     unruly: bool,
     pub(super) cuts: u64,
     pub(super) switches: u64,
+    pub(super) packed: u64,
 }
 
 impl World {
@@ -78,6 +79,7 @@ impl World {
             unruly: false,
             cuts: 0,
             switches: 0,
+            packed: 0,
             random,
         }
     }
@@ -189,6 +191,7 @@ impl World {
                     if upwards { (&mut self.host, &mut self.host_feed) } else { (&mut self.sup, &mut self.sup_feed) };
                 let Some(message) = link.poll_transmit(self.now, feed) else { break };
                 assert!(message.len() <= MESSAGE_HEADER + MAX_BODY);
+                self.packed += u64::from(message.head[4] & FLAG_PACKED != 0);
                 if !self.connected {
                     continue;
                 }

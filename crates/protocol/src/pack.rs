@@ -1,0 +1,163 @@
+//! Packing of bodies: what a program says is text more often than not, and a third or less of it need travel.
+//!
+//! A packed body is `length of the plain body (4) ‖ LZ4 block`. LZ4 since it costs both ends less than the daemon's own copies cost, so
+//! that packing pays on a fast line, too. A sample decides, so that what does not shrink costs next to nothing.
+
+use std::borrow::Cow;
+
+use crate::wire::{BadBytes, MAX_BODY, le_u32};
+
+/// A shorter body is as fast on its way as a packed one.
+const WORTH_PACKING: usize = 4 * 1024;
+/// Bytes that are tried before a whole body is packed.
+const SAMPLE: usize = 4 * 1024;
+/// After bytes that did not shrink this many pass untried, twice as many each time.
+const PATIENCE: (usize, usize) = (64 * 1024, 4 * 1024 * 1024);
+
+const LENGTH: usize = 4;
+
+/// Whether `packed` bytes for `plain` ones are worth the work of both ends.
+fn is_less(packed: usize, plain: usize) -> bool {
+    packed <= plain / 4 * 3
+}
+
+/// Packs bodies for as long as they shrink.
+#[derive(Debug)]
+pub struct Packer {
+    packed: Vec<u8>,
+    /// Bytes that pass untried.
+    pass: usize,
+    patience: usize,
+}
+
+impl Default for Packer {
+    fn default() -> Self {
+        Self { packed: Vec::new(), pass: 0, patience: PATIENCE.0 }
+    }
+}
+
+impl Packer {
+    /// The packed form of `frames` and `body` behind them, when `body` makes it worth it.
+    pub fn pack(&mut self, frames: &[u8], body: &[u8]) -> Option<&[u8]> {
+        if body.len() < WORTH_PACKING {
+            return None;
+        }
+        if self.pass > 0 {
+            self.pass = self.pass.saturating_sub(body.len());
+            return None;
+        }
+        let sample = &body[..SAMPLE.min(body.len())];
+        let length = if is_less(self.compress(sample)?, sample.len()) {
+            let plain = if frames.is_empty() { Cow::Borrowed(body) } else { Cow::Owned([frames, body].concat()) };
+            self.compress(&plain).filter(|&length| is_less(length, plain.len()))
+        } else {
+            None
+        };
+        let Some(length) = length else {
+            self.pass = self.patience;
+            self.patience = (self.patience * 2).min(PATIENCE.1);
+            return None;
+        };
+        self.patience = PATIENCE.0;
+        Some(&self.packed[..length])
+    }
+
+    /// Lets kept memory go.
+    pub fn drop_buffer(&mut self) {
+        self.packed = Vec::new();
+    }
+
+    /// Packs `plain` into the buffer; gives the length.
+    fn compress(&mut self, plain: &[u8]) -> Option<usize> {
+        let most = LENGTH + lz4_flex::block::get_maximum_output_size(plain.len());
+        if self.packed.len() < most {
+            self.packed.resize(most, 0);
+        }
+        self.packed[..LENGTH].copy_from_slice(&u32::try_from(plain.len()).ok()?.to_le_bytes());
+        Some(LENGTH + lz4_flex::block::compress_into(plain, &mut self.packed[LENGTH..]).ok()?)
+    }
+}
+
+/// The plain body of a packed one.
+///
+/// # Errors
+/// [`BadBytes::BodyLength`] when it would be over [`MAX_BODY`], [`BadBytes::Packed`] when it is none, or not as long as it says.
+pub fn unpack(packed: &[u8]) -> Result<Vec<u8>, BadBytes> {
+    let (length, block) = packed.split_at_checked(LENGTH).ok_or(BadBytes::Packed)?;
+    let length = le_u32(length) as usize;
+    if length > MAX_BODY {
+        return Err(BadBytes::BodyLength(length));
+    }
+    let plain = lz4_flex::block::decompress(block, length).map_err(|_| BadBytes::Packed)?;
+    if plain.len() == length { Ok(plain) } else { Err(BadBytes::Packed) }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+    use super::*;
+
+    fn text(length: usize) -> Vec<u8> {
+        (0..).flat_map(|line: u32| format!("line {line} of a program's output\n").into_bytes()).take(length).collect()
+    }
+
+    fn noise(length: usize) -> Vec<u8> {
+        let mut state = 1_u64;
+        let next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state.to_be_bytes()[0]
+        };
+        std::iter::repeat_with(next).take(length).collect()
+    }
+
+    #[test]
+    fn text_of_any_length_comes_back_as_it_was() {
+        let mut packer = Packer::default();
+        for length in [WORTH_PACKING, WORTH_PACKING + 1, 65_535, 65_536, 65_537, MAX_BODY] {
+            let plain = text(length);
+            let packed = packer.pack(&[], &plain).unwrap();
+            assert!(packed.len() < length / 2, "{length}: {}", packed.len());
+            assert_eq!(unpack(packed).unwrap(), plain);
+            let packed = packer.pack(b"frames", &plain[..WORTH_PACKING]).unwrap();
+            assert_eq!(unpack(packed).unwrap(), [b"frames", &plain[..WORTH_PACKING]].concat());
+        }
+        assert!(packer.pack(&[], &text(WORTH_PACKING - 1)).is_none());
+    }
+
+    #[test]
+    fn what_does_not_shrink_is_tried_ever_more_seldom_until_something_does() {
+        let mut packer = Packer::default();
+        let mut tries = Vec::new();
+        for at in 0..400 {
+            let pass = packer.pass;
+            assert!(packer.pack(&[], &noise(64 * 1024)).is_none());
+            if pass == 0 {
+                tries.push(at);
+            }
+        }
+        // Each time twice as many pass as before, up to 4 MiB.
+        assert_eq!(tries, [0, 2, 5, 10, 19, 36, 69, 134, 199, 264, 329, 394]);
+        let found = (0..).find(|_| packer.pack(&[], &text(64 * 1024)).is_some()).unwrap();
+        assert!(found <= 64, "{found}");
+        assert!(packer.pack(&[], &noise(64 * 1024)).is_none());
+        assert_eq!(packer.pass, PATIENCE.0);
+    }
+
+    #[test]
+    fn a_body_that_shrinks_at_its_beginning_only_goes_plain() {
+        let body = [text(SAMPLE), noise(256 * 1024)].concat();
+        assert!(Packer::default().pack(&[], &body).is_none());
+    }
+
+    #[test]
+    fn bytes_that_are_no_packed_body_are_bad() {
+        let plain = text(10_000);
+        let packed = Packer::default().pack(&[], &plain).unwrap().to_vec();
+        assert_eq!(unpack(&packed[..3]), Err(BadBytes::Packed));
+        assert_eq!(unpack(&packed[..packed.len() - 1]), Err(BadBytes::Packed));
+        let announced = |length: u32| [&length.to_le_bytes()[..], &packed[LENGTH..]].concat();
+        assert_eq!(unpack(&announced(9_999)), Err(BadBytes::Packed));
+        assert_eq!(unpack(&announced(10_001)), Err(BadBytes::Packed));
+        assert_eq!(unpack(&announced(u32::MAX)), Err(BadBytes::BodyLength(u32::MAX as usize)));
+    }
+}
