@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bytes::{Buf as _, Bytes, BytesMut};
 
 use crate::{
-    pack::unpack,
+    pack::Unpacker,
     seal::{Keys, Opener},
     wire::{
         BadBytes, FLAG_PACKED, FLAG_SEALED, FRAME_HEADER, FrameHeader, Kind, MESSAGE_HEADER, MessageHeader, StreamId,
@@ -164,6 +164,7 @@ pub struct Decoder {
     input: Rope,
     body: Option<Body>,
     opener: Option<Opener>,
+    unpacker: Unpacker,
 }
 
 #[derive(Debug)]
@@ -179,6 +180,11 @@ impl Decoder {
     /// Appends what a connection brought.
     pub fn push(&mut self, bytes: Bytes) {
         self.input.push(bytes);
+    }
+
+    /// Lets kept memory go.
+    pub fn drop_buffer(&mut self) {
+        self.unpacker.drop_buffer();
     }
 
     /// Bytes that are kept until more come.
@@ -210,13 +216,15 @@ impl Decoder {
                     self.input.skip(MESSAGE_HEADER);
                     let closed = self.input.take(header.body).into_bytes();
                     let plain = match header.flags {
-                        FLAG_SEALED => Opener::open(&mut self.opener, keys.ok_or(BadBytes::Seal)?, &bytes, &closed)?,
-                        FLAG_PACKED => unpack(&closed)?,
+                        FLAG_SEALED => {
+                            Opener::open(&mut self.opener, keys.ok_or(BadBytes::Seal)?, &bytes, &closed)?.into()
+                        }
+                        FLAG_PACKED => self.unpacker.unpack(&closed)?,
                         _ => return Err(BadBytes::Packed),
                     };
                     body.left = plain.len();
                     let mut opened = Rope::default();
-                    opened.push(Bytes::from(plain));
+                    opened.push(plain);
                     body.opened = Some(opened);
                 } else {
                     self.input.skip(MESSAGE_HEADER);

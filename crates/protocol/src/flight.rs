@@ -132,18 +132,32 @@ impl Flight {
         self.sent - self.acked.min(self.sent)
     }
 
-    /// Whether `bytes` more may be under way, with `reserve` beyond the cap. The line is asked about the bytes that it carries, which
-    /// are fewer than those of the frames where they are packed; memory about those that are kept.
+    /// Whether `bytes` more may be under way, with `reserve` beyond the cap. The line is asked about the bytes that it will carry if these
+    /// shrink as the last ones did, memory about those that are kept.
     #[must_use]
     pub fn has_room(&self, bytes: usize, reserve: u64) -> bool {
         let more = bytes as u64;
-        self.load + more < self.cap() + reserve && self.in_flight() + more < CAP_MAX + reserve
+        let (plain, load) = self.shrinks();
+        self.load + more * load / plain < self.cap() + reserve && self.in_flight() + more < CAP_MAX + reserve
     }
 
     /// How many bytes may be on the way.
     #[must_use]
     pub fn cap(&self) -> u64 {
         self.rate.cap().clamp(self.floor, CAP_MAX)
+    }
+
+    /// How many bytes of frames that may be, if they shrink as the last ones did.
+    #[must_use]
+    pub fn plain_cap(&self) -> u64 {
+        let (plain, load) = self.shrinks();
+        (self.cap().saturating_mul(plain) / load).min(CAP_MAX)
+    }
+
+    /// How many bytes of frames were how many on the way, of what was sent last; neither is 0.
+    fn shrinks(&self) -> (u64, u64) {
+        let last = self.cursor.checked_sub(1).and_then(|last| self.chunks.get(last));
+        last.map_or((1, 1), |chunk| (chunk.bytes.len() as u64, chunk.load.max(1)))
     }
 
     /// Smallest delay seen on this attachment.

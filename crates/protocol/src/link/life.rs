@@ -8,6 +8,9 @@ use crate::time::Time;
 /// The longest time that one tick counts as silence: a machine that slept, or a paused sandbox, was not silent.
 const TICK: Duration = Duration::from_secs(5);
 
+/// After this long without a byte, memory for unpacking is given back.
+const QUIET: Duration = Duration::from_secs(1);
+
 impl Link {
     /// When [`Link::handle_timeout`] wants to be called; `None` while there is no connection.
     #[must_use]
@@ -40,6 +43,9 @@ impl Link {
         }
         self.silence += now.since(self.ticked).min(TICK);
         self.ticked = now;
+        if self.silence >= QUIET {
+            self.decoder.drop_buffer();
+        }
         if !self.silent && self.silence >= Duration::from_millis(self.timing.silence_ms.into()) {
             self.silent = true;
             self.events.push_back(Event::Silent);

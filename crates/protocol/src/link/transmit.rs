@@ -69,7 +69,6 @@ impl Link {
 
     /// Numbered frames and their offset: what was lost first, then control, then streams by turn.
     fn numbered(&mut self, now: Time, source: &mut impl Source) -> Option<(u64, Bytes)> {
-        let cap = self.flight.cap();
         if self.flight.has_backlog() {
             // Where the peer stands is only known from its welcome.
             let may = self.state == State::Attached && self.flight.has_room(0, CONTROL_RESERVE);
@@ -83,6 +82,7 @@ impl Link {
             }
             self.early = true;
         }
+        let cap = self.flight.plain_cap();
         let budget = usize::try_from(cap / 4).unwrap_or(BODY.1).clamp(BODY.0, BODY.1);
         let mut chunk = std::mem::take(&mut self.scratch);
         if chunk.capacity() == 0 {

@@ -47,7 +47,7 @@ static PATTERNS: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
 
 /// Goes through what is expected from `at` on, `len` bytes, by pieces of the stream's pattern.
 fn pieces(stream: StreamId, at: u64, len: usize) -> impl Iterator<Item = &'static [u8]> {
-    let pattern = &PATTERNS[stream.command as usize % 2 ^ 1];
+    let pattern = &PATTERNS[(stream.command as usize + 1) % 2];
     let mut at = at as usize % PERIOD;
     let mut left = len;
     std::iter::from_fn(move || {
