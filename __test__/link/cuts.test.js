@@ -14,9 +14,11 @@ const link = useLink()
 const hash = () => createHash('sha256')
 const sum = async (world, file) => (await world.witness(`sha256sum < ${file}`)).slice(0, 64)
 
-/** Reads a command's output to its end; returns its digest and length. */
+/** Reads a command's output, half of it noise and half text that travels packed, to its end; returns its digest and length. */
 async function download(world) {
-  const handle = world.spawn(['sh', '-c', `head -c ${BYTES} /dev/urandom | tee down`], { stdout: 'pipe' })
+  const halves = 'head -c 524288 /dev/urandom; yes "line $i of what packs" | head -c 524288'
+  const script = `i=0; while [ $i -lt ${BYTES / MIB} ]; do ${halves}; i=$((i+1)); done | tee down`
+  const handle = world.spawn(['sh', '-c', script], { stdout: 'pipe' })
   const digest = hash()
   let bytes = 0
   for await (const chunk of handle.stdout) {
@@ -26,12 +28,12 @@ async function download(world) {
   return { outcome: await settled(handle), bytes, digest: digest.digest('hex') }
 }
 
-/** Writes to a command's input; returns the digest of what was written. */
+/** Writes such bytes to a command's input; returns the digest of what was written. */
 async function upload(world) {
   const handle = world.spawn(['sh', '-c', 'cat > up; exit 7'], { stdin: 'pipe' })
   const digest = hash()
   for (let sent = 0; sent < BYTES; sent += MIB) {
-    const part = randomBytes(MIB)
+    const part = Buffer.concat([randomBytes(MIB / 2), Buffer.alloc(MIB / 2, `line ${sent} of what packs\n`)])
     digest.update(part)
     if (!handle.stdin.write(part)) await new Promise(resolve => handle.stdin.once('drain', resolve))
   }

@@ -64,6 +64,11 @@ export class FaultProxy {
     return this.#parts.requests.log
   }
 
+  /** Bytes carried to and from the server so far. @returns {{ up: number, down: number }} */
+  get carried() {
+    return this.#parts.line.bytes
+  }
+
   /** Client connections open now. */
   get connections() {
     return this.#parts.bytes.open

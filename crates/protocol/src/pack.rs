@@ -15,32 +15,27 @@ use crate::wire::{BadBytes, MAX_BODY};
 const WORTH_PACKING: usize = 4 * 1024;
 /// Bytes that are tried before a whole body is packed.
 const SAMPLE: usize = 4 * 1024;
-/// After bytes that did not shrink this many pass untried, twice as many each time.
-const PATIENCE: (usize, usize) = (64 * 1024, 4 * 1024 * 1024);
 
 /// Whether `packed` bytes for `plain` ones are worth the work of both ends.
 fn is_less(packed: usize, plain: usize) -> bool {
     packed <= plain / 4 * 3
 }
 
-/// Packs bodies for as long as they shrink.
+/// Packs bodies that shrink.
 pub struct Packer {
     encoder: Encoder,
     packed: Vec<u8>,
-    /// Bytes that pass untried.
-    pass: usize,
-    patience: usize,
 }
 
 impl fmt::Debug for Packer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Packer").field("pass", &self.pass).field("patience", &self.patience).finish_non_exhaustive()
+        f.debug_struct("Packer").finish_non_exhaustive()
     }
 }
 
 impl Default for Packer {
     fn default() -> Self {
-        Self { encoder: Encoder::new(), packed: Vec::new(), pass: 0, patience: PATIENCE.0 }
+        Self { encoder: Encoder::new(), packed: Vec::new() }
     }
 }
 
@@ -50,30 +45,18 @@ impl Packer {
         if body.len() < WORTH_PACKING {
             return None;
         }
-        if self.pass > 0 {
-            self.pass = self.pass.saturating_sub(body.len());
+        let sample = &body[..SAMPLE.min(body.len())];
+        if !is_less(self.compress(sample)?, sample.len()) {
             return None;
         }
-        let sample = &body[..SAMPLE.min(body.len())];
-        let length = if is_less(self.compress(sample)?, sample.len()) {
-            let plain = if frames.is_empty() { Cow::Borrowed(body) } else { Cow::Owned([frames, body].concat()) };
-            self.compress(&plain).filter(|&length| is_less(length, plain.len()))
-        } else {
-            None
-        };
-        let Some(length) = length else {
-            self.pass = self.patience;
-            self.patience = (self.patience * 2).min(PATIENCE.1);
-            return None;
-        };
-        self.patience = PATIENCE.0;
-        Some(&self.packed[..length])
+        let plain = if frames.is_empty() { Cow::Borrowed(body) } else { Cow::Owned([frames, body].concat()) };
+        let length = self.compress(&plain)?;
+        is_less(length, plain.len()).then(|| &self.packed[..length])
     }
 
     /// Lets kept memory go.
     pub fn drop_buffer(&mut self) {
-        self.encoder = Encoder::new();
-        self.packed = Vec::new();
+        *self = Self::default();
     }
 
     /// Packs `plain` into the buffer; gives the length.
@@ -149,22 +132,11 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_shrink_is_tried_ever_more_seldom_until_something_does() {
+    fn what_does_not_shrink_goes_plain_for_the_price_of_a_sample() {
         let mut packer = Packer::default();
-        let mut tries = Vec::new();
-        for at in 0..400 {
-            let pass = packer.pass;
-            assert!(packer.pack(&[], &noise(64 * 1024)).is_none());
-            if pass == 0 {
-                tries.push(at);
-            }
-        }
-        // Each time twice as many pass as before, up to 4 MiB.
-        assert_eq!(tries, [0, 2, 5, 10, 19, 36, 69, 134, 199, 264, 329, 394]);
-        let found = (0..).find(|_| packer.pack(&[], &text(64 * 1024)).is_some()).unwrap();
-        assert!(found <= 64, "{found}");
-        assert!(packer.pack(&[], &noise(64 * 1024)).is_none());
-        assert_eq!(packer.pass, PATIENCE.0);
+        assert!(packer.pack(&[], &noise(MAX_BODY)).is_none());
+        assert_eq!(packer.packed.len(), max_compress_len(SAMPLE));
+        assert!(packer.pack(&[], &text(MAX_BODY)).is_some());
     }
 
     #[test]
