@@ -43,6 +43,7 @@ const RULES = [
   ['a hostile peer leaves few messages unfinished', 'link/receive.rs', ' || self.parts.len() >= MAX_UNFINISHED', ''],
   ['a hostile peer overflows no offset', 'wire.rs', 'if offset >= MAX_OFFSET {', 'if false {'],
   ['a hostile peer unpacks no more than a body', 'pack.rs', 'if length > MAX_BODY {', 'if false {'],
+  ['an environment is never packed', 'link/transmit.rs', 'if !tells && let', 'if let'],
   ['what does not shrink costs a sample', 'pack.rs', 'if !is_less(self.compress(sample)?, sample.len()) {', 'if false {'],
   ['what does not shrink goes plain', 'pack.rs', 'packed <= plain / 4 * 3', 'true'],
   ['a sent command is not taken back', 'link/streams.rs', 'if self.was_sent(command) {', 'if false {'],

@@ -190,7 +190,9 @@ impl Link {
         };
         debug_assert!(header.body + OVERHEAD <= MAX_BODY, "a message must fit its bound");
         let Some(sealer) = sealer else {
-            if let Some(packed) = self.packer.pack(&frames, &body) {
+            // Whoever sees how long a packed environment is learns of what is in it. Control goes first in a body.
+            let tells = [Kind::Control, Kind::ControlPart].iter().any(|&kind| body.first() == Some(&(kind as u8)));
+            if !tells && let Some(packed) = self.packer.pack(&frames, &body) {
                 header.body = packed.len();
                 header.flags = FLAG_PACKED;
                 self.flight.travels_as(packed.len());

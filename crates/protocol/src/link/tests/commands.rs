@@ -5,7 +5,7 @@ use crate::{
     control::ToSupervisor,
     link::Event,
     window,
-    wire::{Channel, MAX_PAYLOAD, StreamId},
+    wire::{Channel, FLAG_PACKED, MAX_PAYLOAD, StreamId},
 };
 
 #[test]
@@ -43,6 +43,20 @@ fn a_command_that_was_never_sent_can_be_taken_back_and_a_sent_one_can_not() {
     assert!(!world.host.take_back(2));
     assert_eq!(world.sup_got.control.len(), 1);
     assert_eq!(world.sup_got.control[0].0, 2);
+}
+
+#[test]
+fn an_environment_is_never_packed_and_input_is() {
+    let mut world = attached();
+    let secret = vec![b's'; 40_000];
+    world.host.send(1, &secret);
+    let message = world.host.poll_transmit(world.now, &mut world.host_feed).unwrap();
+    assert_eq!(message.head[4], 0);
+    assert!(message.body.windows(secret.len()).any(|part| part == secret));
+    world.sup.open_incoming(StreamId { command: 2, channel: Channel::Stdin }, 0);
+    world.open(false, 2, Channel::Stdin, 40_000);
+    let message = world.host.poll_transmit(world.now, &mut world.host_feed).unwrap();
+    assert_eq!(message.head[4], FLAG_PACKED);
 }
 
 #[test]
