@@ -4,8 +4,8 @@
  *
  *   node scripts/test.mjs [--rust] [--node] [--no-build] [FILE ...]     both by default; FILEs are Node test files
  *
- * A Node test file that fails is run once more, alone: on a machine shared with others a deadline may pass without a fault, while a
- * fault fails twice. The first failure stays in the output.
+ * What fails is run once more, Node test files alone, Rust tests one at a time: on a machine shared with others a deadline may pass
+ * without a fault, while a fault fails twice. The first failure stays in the output.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
@@ -26,7 +26,10 @@ const node = values.node ?? (!values.rust || positionals.length > 0)
 install()
 step('node', ['scripts/tests-table.mjs', '--check'])
 if (!values['no-build']) step('node', ['scripts/build.mjs'])
-if (rust) step('cargo', ['test', '--workspace', '--quiet'], { DSH_LINK_SCHEDULES: '10000' })
+if (rust && !rustTests()) {
+  process.stderr.write('test: once more, one at a time\n')
+  if (!rustTests('--test-threads=1')) process.exit(1)
+}
 if (node) {
   const files = positionals.length > 0 ? positionals : testFiles()
   // Each file has a sandbox service of its own; more of them at once than cores only makes deadlines pass.
@@ -35,6 +38,11 @@ if (node) {
     process.stderr.write(`test: once more, alone: ${failed.join(' ')}\n`)
     if (nodeTests(failed, 1).length > 0) process.exit(1)
   }
+}
+
+/** Runs every Rust test, also behind one that fails; whether all passed. */
+function rustTests(...harness) {
+  return run('cargo', ['test', '--workspace', '--quiet', '--no-fail-fast', '--', ...harness], { DSH_LINK_SCHEDULES: '10000' })
 }
 
 /** Runs test files; those that failed. */
