@@ -19,6 +19,8 @@ impl Deadline {
     /// Completes when the deadline passes.
     pub async fn passed(self) -> Error {
         match self.0 {
+            // A timer rounds up to its next millisecond.
+            Some(instant) if instant <= Instant::now() => {}
             Some(instant) => sleep_until(instant).await,
             None => future::pending().await,
         }
