@@ -187,6 +187,12 @@ impl Decoder {
         self.unpacker.drop_buffer();
     }
 
+    /// Bytes of memory that is kept to be used again.
+    #[cfg(test)]
+    pub fn kept(&self) -> usize {
+        self.unpacker.kept()
+    }
+
     /// Bytes that are kept until more come.
     #[must_use]
     pub fn held(&self) -> usize {

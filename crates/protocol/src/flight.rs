@@ -28,6 +28,8 @@ struct Chunk {
     offset: u64,
     bytes: Bytes,
     sent: Option<Sent>,
+    /// Sent on a connection that was given up, which may still refer to its memory: that must not be filled again.
+    outlived: bool,
     /// Bytes that it takes on its way, and how many of those are acknowledged.
     load: u64,
     delivered: u64,
@@ -102,6 +104,12 @@ impl Flight {
     /// An empty buffer; with memory, when one was kept.
     pub fn buffer(&mut self) -> Vec<u8> {
         self.spare.pop().unwrap_or_default()
+    }
+
+    /// Kept buffers.
+    #[cfg(test)]
+    pub fn spare(&self) -> usize {
+        self.spare.len()
     }
 
     /// Lets the memory of kept buffers go.
@@ -180,7 +188,7 @@ impl Flight {
         let sent = Some(self.rate.sent(now, short));
         let load = bytes.len() as u64;
         self.load += load;
-        self.chunks.push_back(Chunk { offset, bytes, sent, load, delivered: 0 });
+        self.chunks.push_back(Chunk { offset, bytes, sent, outlived: false, load, delivered: 0 });
         self.cursor = self.chunks.len();
         offset
     }
@@ -233,6 +241,7 @@ impl Flight {
             }
             newest = chunk.sent.or(newest);
             if let Some(chunk) = self.chunks.pop_front()
+                && !chunk.outlived
                 && chunk.bytes.len() >= SPARE.0
                 && self.spare.len() < SPARE.1
                 && chunk.bytes.is_unique()
@@ -272,6 +281,7 @@ impl Flight {
         for chunk in &mut self.chunks {
             // What a lost connection delivered says nothing about the new one's rate.
             chunk.sent = None;
+            chunk.outlived = true;
         }
         self.acknowledge(now, offset, Duration::ZERO)?;
         self.rate = Rate::default();
@@ -438,6 +448,23 @@ mod tests {
         assert!(flight.resend(Time(4)).is_none());
         assert_eq!(flight.resume(Time(5), 10), Err(BadOffset));
         assert_eq!(flight.acknowledge(Time(5), 41, Duration::ZERO), Err(BadOffset));
+    }
+
+    #[test]
+    fn memory_is_used_again_unless_a_lost_connection_may_refer_to_it() {
+        let mut flight = Flight::new(0);
+        flight.push(Time(1), Bytes::from(vec![0; SPARE.0]), false);
+        flight.acknowledge(Time(2), SPARE.0 as u64, Duration::ZERO).unwrap();
+        assert_eq!(flight.spare(), 1);
+        flight.drop_buffers();
+        flight.push(Time(3), Bytes::from(vec![0; SPARE.0]), false);
+        flight.resume(Time(4), SPARE.0 as u64).unwrap();
+        assert_eq!(flight.spare(), 0);
+        flight.push(Time(5), Bytes::from(vec![0; SPARE.0]), false);
+        flight.resume(Time(6), 2 * SPARE.0 as u64).unwrap();
+        drop(flight.resend(Time(7)));
+        flight.acknowledge(Time(8), 3 * SPARE.0 as u64, Duration::ZERO).unwrap();
+        assert_eq!(flight.spare(), 0);
     }
 
     #[test]

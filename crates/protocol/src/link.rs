@@ -256,6 +256,8 @@ pub struct Link {
 
     // Life
     pinged: Time,
+    /// When a numbered frame was sent or came last, until memory that such ones need was given back.
+    used: Option<Time>,
     ticked: Time,
     silence: Duration,
     silent: bool,
@@ -324,6 +326,7 @@ impl Link {
             ping: None,
             ack: Ack::default(),
             pinged: now,
+            used: None,
             ticked: now,
             silence: Duration::ZERO,
             silent: false,

@@ -77,6 +77,12 @@ pub struct Unpacker {
 }
 
 impl Unpacker {
+    /// Bytes of kept memory.
+    #[cfg(test)]
+    pub fn kept(&self) -> usize {
+        self.plain.capacity()
+    }
+
     /// Lets kept memory go.
     pub fn drop_buffer(&mut self) {
         self.plain = BytesMut::new();

@@ -48,7 +48,7 @@ impl Outbox {
     }
 
     /// Writes as much as there is room for. A large body is not copied: what it holds stays what it is until the host has acknowledged it,
-    /// which is after the daemon has read it. Only a connection that was given up may bring something else afterwards, to nobody.
+    /// which is after the daemon has read it; and the memory of one that went on several connections is not filled again.
     pub fn flush(&mut self, output: impl AsFd) -> Flush {
         let Some(message) = &self.message else { return Flush::Empty };
         while self.written < message.len() {

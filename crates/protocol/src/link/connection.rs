@@ -51,6 +51,8 @@ impl Link {
     /// The connection is gone. Nothing is lost by that.
     pub fn disconnect(&mut self) {
         self.state = State::Detached;
+        self.used = None;
+        self.give_back();
         self.decoder = Decoder::default();
         self.greeting = None;
         self.credits.clear();

@@ -8,7 +8,7 @@ use crate::time::Time;
 /// The longest time that one tick counts as silence: a machine that slept, or a paused sandbox, was not silent.
 const TICK: Duration = Duration::from_secs(5);
 
-/// After this long without a byte, memory for unpacking is given back.
+/// After this long without a numbered frame either way, memory that is kept to be used again is given back.
 const QUIET: Duration = Duration::from_secs(1);
 
 impl Link {
@@ -21,7 +21,8 @@ impl Link {
         let silence = Duration::from_millis(self.timing.silence_ms.into());
         let tick = self.ticked + TICK.min(silence.saturating_sub(self.silence));
         let ping = self.pings().then(|| self.pinged + Duration::from_millis(self.timing.heartbeat_ms.into()));
-        [Some(tick), ping, self.ack.due].into_iter().flatten().min()
+        let quiet = self.used.map(|used| used + QUIET);
+        [Some(tick), ping, self.ack.due, quiet].into_iter().flatten().min()
     }
 
     /// The time is `now`.
@@ -29,9 +30,9 @@ impl Link {
         if self.state == State::Detached {
             return;
         }
-        if self.flight.in_flight() == 0 {
-            self.flight.drop_buffers();
-            self.packer.drop_buffer();
+        if self.used.is_some_and(|used| used + QUIET <= now) {
+            self.used = None;
+            self.give_back();
         }
         if self.ack.due.is_some_and(|due| due <= now) {
             self.ack.now = true;
@@ -43,13 +44,18 @@ impl Link {
         }
         self.silence += now.since(self.ticked).min(TICK);
         self.ticked = now;
-        if self.silence >= QUIET {
-            self.decoder.drop_buffer();
-        }
         if !self.silent && self.silence >= Duration::from_millis(self.timing.silence_ms.into()) {
             self.silent = true;
             self.events.push_back(Event::Silent);
         }
+    }
+
+    /// Gives memory back that is kept to be used again.
+    pub(super) fn give_back(&mut self) {
+        self.flight.drop_buffers();
+        self.packer.drop_buffer();
+        self.decoder.drop_buffer();
+        self.scratch = Vec::new();
     }
 
     fn pings(&self) -> bool {

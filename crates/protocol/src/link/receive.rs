@@ -151,6 +151,7 @@ impl Link {
 
     fn on_numbered(&mut self, now: Time, frame: Frame) -> Result<(), LinkError> {
         let (offset, size) = (frame.offset, frame.size());
+        self.used = Some(now);
         self.note_for_ack(now, size, frame.kind == Kind::Data);
         if offset + size <= self.received {
             return Ok(());

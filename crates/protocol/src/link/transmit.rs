@@ -83,7 +83,8 @@ impl Link {
             self.early = true;
         }
         let cap = self.flight.plain_cap();
-        let budget = usize::try_from(cap / 4).unwrap_or(BODY.1).clamp(BODY.0, BODY.1);
+        // What shrank so far may not go on to: then it is no more than one cap too many.
+        let budget = usize::try_from((cap / 4).min(self.flight.cap())).unwrap_or(BODY.1).clamp(BODY.0, BODY.1);
         let mut chunk = std::mem::take(&mut self.scratch);
         if chunk.capacity() == 0 {
             chunk = self.flight.buffer();
@@ -103,6 +104,7 @@ impl Link {
             self.scratch = chunk;
             exact
         };
+        self.used = Some(now);
         Some((self.flight.push(now, bytes.clone(), short), bytes))
     }
 
@@ -190,9 +192,9 @@ impl Link {
         };
         debug_assert!(header.body + OVERHEAD <= MAX_BODY, "a message must fit its bound");
         let Some(sealer) = sealer else {
-            // Whoever sees how long a packed environment is learns of what is in it. Control goes first in a body.
-            let tells = [Kind::Control, Kind::ControlPart].iter().any(|&kind| body.first() == Some(&(kind as u8)));
-            if !tells && let Some(packed) = self.packer.pack(&frames, &body) {
+            if !has_control(&body)
+                && let Some(packed) = self.packer.pack(&frames, &body)
+            {
                 header.body = packed.len();
                 header.flags = FLAG_PACKED;
                 self.flight.travels_as(packed.len());
@@ -211,6 +213,18 @@ impl Link {
         head.extend_from_slice(&sealer.seal(&header, &plain));
         Message { head, body: Bytes::new() }
     }
+}
+
+/// Whether there is something about commands among numbered frames. Whoever sees how long a packed environment is learns of what is in it.
+fn has_control(mut body: &[u8]) -> bool {
+    while let Some((header, rest)) = body.split_first_chunk::<FRAME_HEADER>() {
+        let Ok(header) = FrameHeader::decode(header) else { return true };
+        if matches!(header.kind, Kind::Control | Kind::ControlPart) {
+            return true;
+        }
+        body = rest.get(header.payload..).unwrap_or_default();
+    }
+    false
 }
 
 /// A message of one unnumbered frame that belongs to no attachment.

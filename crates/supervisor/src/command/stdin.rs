@@ -8,6 +8,9 @@ use rustix::io::Errno;
 use super::output::Far;
 use crate::poller::Poller;
 
+/// Pieces smaller than this are copied out of their message.
+const SMALL: usize = 16 * 1024;
+
 /// Input on its way.
 #[derive(Default)]
 pub struct Input {
@@ -39,6 +42,8 @@ impl Input {
     /// Takes bytes from the host. False when they are lost, since it is closed.
     pub fn push(&mut self, bytes: Bytes) -> bool {
         if self.file.is_some() {
+            // A few bytes that nobody reads would keep the whole message that they came in.
+            let bytes = if bytes.len() < SMALL { Bytes::copy_from_slice(&bytes) } else { bytes };
             self.queue.push_back(bytes);
         }
         self.file.is_some()

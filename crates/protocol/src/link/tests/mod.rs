@@ -8,6 +8,7 @@ mod connections;
 mod ends;
 mod hostile;
 mod life;
+mod packed;
 mod schedules;
 mod world;
 
