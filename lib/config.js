@@ -22,12 +22,12 @@ export const Config = z.object({
 })
 
 /**
- * Checks a configuration, and fills in what a caller without schema left out.
+ * Checks a configuration, and fills in what a caller without schema left out. A key without a value, `null` in YAML, is left out, too.
  * @param {object} [config]
  * @returns {Required<object>}
  */
 export function resolveConfig(config = {}) {
-  const given = Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined))
+  const given = Object.fromEntries(Object.entries(config).filter(([, value]) => value != null))
   const resolved = { ...Config({}), ...given }
   const refuse = (key, what) => { throw new Error(`subprocess-e2b: ${key} must be ${what}`) }
   if (!Number.isSafeInteger(resolved.pollMs) || resolved.pollMs <= 0) refuse('pollMs', 'a positive safe integer')

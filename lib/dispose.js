@@ -5,41 +5,46 @@
 import { throwAll, toError } from './errors.js'
 import { answered } from './native.js'
 
-/** Beyond the longest grace: what the ladder's end, the removal and a lost connection may take. */
+/** Beyond the longest grace: what the ladder's end and a lost connection may take. */
 const PATIENCE_MS = 10_000
+/** What the removal may take, of one sandbox while another can't be reached, too. */
+const REMOVAL_MS = 10_000
 
 /**
  * Ends everything. No step is left out because another failed.
- * @param {object} service with `native`, `live` and `terminals`
+ * @param {object} service with `native`, `live`, `terminals` and `setups`
  */
-export async function disposeAll({ native, live, terminals }) {
-  const things = [...live, ...terminals]
-  const longestGrace = Math.max(0, ...things.map(thing => thing.spec.graceMs))
-  const deadline = deadlineAfter(longestGrace + PATIENCE_MS)
+export async function disposeAll({ native, live, terminals, setups }) {
   const failures = []
   const note = error => { failures.push(error) }
-  const ended = await Promise.race([
-    Promise.all(things.map(thing => thing.end().catch(note))),
-    deadline.reached,
-  ])
-  if (ended === undefined) note(unreachable(things))
-  const removed = await Promise.race([
-    Promise.all(native.shutDown().map(request => answered(request).then(({ error }) => {
-      if (error !== null) note(toError(error))
-    }))),
-    deadline.reached,
-  ])
-  deadline.stop()
-  if (removed === undefined && ended !== undefined) note(new Error('subprocess-e2b: the sandbox could not be reached to remove what is ours in it'))
+  const begun = [...setups]
+  for (const setup of begun) setup.abort(new Error('subprocess-e2b: service is disposing'))
+  const takenBack = begun.map(setup => setup.ended)
+  if (!await inTime(takenBack, longestGrace(begun) + PATIENCE_MS)) {
+    note(new Error('subprocess-e2b: the sandbox could not be reached to take back a terminal that was being set up'))
+  }
+  const things = [...live, ...terminals]
+  const ends = things.map(thing => thing.end().catch(note))
+  if (!await inTime(ends, longestGrace(things.map(thing => thing.spec)) + PATIENCE_MS)) note(unreachable(things))
+  const removals = native.shutDown().map(request => answered(request).then(({ error }) => {
+    if (error !== null) note(toError(error))
+  }))
+  if (!await inTime(removals, REMOVAL_MS) && failures.length === 0) {
+    note(new Error('subprocess-e2b: the sandbox could not be reached to remove what is ours in it'))
+  }
   // Whoever still waits is told; nothing of ours holds the program any longer.
   native.close()
   throwAll(failures, 'subprocess-e2b: teardown failed')
 }
 
-function deadlineAfter(ms) {
+const longestGrace = specs => Math.max(0, ...specs.map(({ graceMs }) => graceMs))
+
+/** Whether all of `promises` are over within `ms`. */
+async function inTime(promises, ms) {
   let timer
-  const reached = new Promise(resolve => { timer = setTimeout(resolve, Math.min(ms, 2 ** 31 - 1)) })
-  return { reached, stop: () => clearTimeout(timer) }
+  const late = new Promise(resolve => { timer = setTimeout(resolve, Math.min(ms, 2 ** 31 - 1), false) })
+  const all = Promise.all(promises).then(() => true)
+  return Promise.race([all, late]).finally(() => clearTimeout(timer))
 }
 
 function unreachable(things) {

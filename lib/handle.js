@@ -6,9 +6,11 @@ import { onAbort } from './abort.js'
 import { OutputReader } from './collected.js'
 import { toError } from './errors.js'
 import { InheritedOutput } from './inherit.js'
-import { OUTCOME, STDERR, STDIN, STDOUT, TREE, forget, listen, waker } from './native.js'
+import { OUTCOME, STDERR, STDIN, STDOUT, TREE, apart, forget, listen, waker } from './native.js'
 import { BatchInput, InputStream, OutputStream } from './streams.js'
 
+/** How long the harness' own streams may stall when a command is terminated, in milliseconds. */
+const STALLED_MS = 100
 const CHANNELS = ['stdout', 'stderr']
 
 /**
@@ -34,10 +36,15 @@ export class Handle {
     this.spec = { argv: spec.argv, graceMs: spec.graceMs }
     this.onOver = onOver
     this.settled = false
+    this.isTelling = false
+    this.terminating = false
     this.waiters = new Set()
     this.done = new Promise((resolve, reject) => Object.assign(this, { resolveDone: resolve, rejectDone: reject }))
     // Whoever does not look at the outcome must not end the harness by that.
     this.done.catch(() => {})
+    // As the original's, they are taken out of their handle now and then.
+    this.terminate = this.terminate.bind(this)
+    this.waitForExit = this.waitForExit.bind(this)
     this.openStreams(spec.stdio)
     this.ignoreSignal = onAbort(spec.signal, () => this.terminate())
     listen(native.id, changed => this.onChange(changed))
@@ -77,7 +84,9 @@ export class Handle {
 
   /** Ends the whole tree: SIGTERM, after the grace SIGKILL. */
   terminate() {
+    this.terminating = true
     this.native.terminate()
+    this.hurryInherited()
     // After a failed end it is waited for again.
     waker.hold()
   }
@@ -130,26 +139,50 @@ export class Handle {
     // What is over now is looked at in full, whichever change announced it: later ones have nobody who hears them.
     const over = this.isOver()
     const last = over && [0, 1].every(channel => this.native.hasEnded(channel))
-    if (over || changed & STDIN) this.input?.pump()
-    if (over || changed & STDOUT) this.outputs[0]?.pump()
-    if (over || changed & STDERR) this.outputs[1]?.pump()
+    if (over) apart(() => this.input?.close())
+    else if (changed & STDIN) apart(() => this.input?.pump())
+    if (over || changed & STDOUT) apart(() => this.outputs[0]?.pump())
+    if (over || changed & STDERR) apart(() => this.outputs[1]?.pump())
     if (over || changed & OUTCOME) this.onOutcome()
-    if (over || changed & TREE) for (const look of [...this.waiters]) look()
+    if (over || changed & TREE) this.onTree()
     if (over) this.onOver()
     if (last) forget(this.native.id)
   }
 
+  onTree() {
+    for (const look of [...this.waiters]) look()
+    if (this.native.tree()?.gone) this.hurryInherited()
+  }
+
+  /** Whoever reads the harness' own streams may have stalled, and must not hold up what is over. */
+  hurryInherited() {
+    for (const output of this.inherited) output.hurry(this.terminating ? STALLED_MS : this.spec.graceMs)
+  }
+
   onOutcome() {
     const outcome = this.native.outcome()
-    if (outcome === null || this.settled) return
+    if (outcome === null || this.settled || this.isTelling) return
     const { exitCode, signal, error } = outcome
     if (error !== null) return this.settle(() => this.rejectDone(toError(error)))
-    // What the program said stands on the harness' own streams before anybody hears that it ended.
-    if (this.inherited.length === 0) return this.settle(() => this.resolveDone({ exitCode, signal }))
-    this.settled = true
-    void Promise.all(this.inherited.map(output => output.flushed)).then(() => {
-      this.settled = false
-      this.settle(() => this.resolveDone({ exitCode, signal }))
+    this.isTelling = true
+    this.afterOutputs(() => this.settle(() => this.resolveDone({ exitCode, signal })))
+  }
+
+  /**
+   * What the program said is told before its end is: it stands on the harness' own streams, and whoever reads a pipe has had all of it.
+   * A reader that has stalled is waited for as long as a holder of the pipe would be.
+   */
+  afterOutputs(tell) {
+    this.hurryInherited()
+    const read = this.outputs.filter(output => output instanceof OutputStream && output.isRead())
+    if (read.length === 0 && this.inherited.length === 0) return tell()
+    let timer
+    const stalled = new Promise(resolve => { timer = setTimeout(resolve, this.spec.graceMs) })
+    // Its reader, a loop perhaps, has its turn between the stream's end and ours.
+    const ends = read.map(output => new Promise(resolve => { output.once('close', () => setImmediate(resolve)) }))
+    void Promise.all([...this.inherited.map(output => output.flushed), Promise.race([Promise.all(ends), stalled])]).then(() => {
+      clearTimeout(timer)
+      tell()
     })
   }
 

@@ -5,13 +5,19 @@
 
 const CHUNK = 256 * 1024
 
-/** Writes an output to `target` as fast as that takes it. `flushed` resolves when all of it was written, or can't be. */
+/**
+ * Writes an output to `target` as fast as that takes it. `flushed` resolves when all of it was written, or can't be: `target` is gone, or,
+ * once there is a hurry, takes nothing for too long.
+ */
 export class InheritedOutput {
   constructor(native, channel, target) {
     this.native = native
     this.channel = channel
     this.target = target
     this.blocked = false
+    this.patienceMs = Infinity
+    this.timer = undefined
+    this.giveUp = () => {}
     this.flushed = new Promise(resolve => { this.finish = resolve })
   }
 
@@ -33,11 +39,28 @@ export class InheritedOutput {
     this.blocked = true
     const on = { drain: () => go(() => this.pump()), close: () => go(() => this.give()), error: () => go(() => this.give()) }
     const go = next => {
+      clearTimeout(this.timer)
       for (const [event, listener] of Object.entries(on)) target.removeListener(event, listener)
       this.blocked = false
       next()
     }
     for (const [event, listener] of Object.entries(on)) target.on(event, listener)
+    this.giveUp = () => go(() => this.give())
+    this.startTimer()
+  }
+
+  /**
+   * From now on `target` is given up once it takes nothing for so long.
+   * @param {number} ms the shortest of all calls counts
+   */
+  hurry(ms) {
+    this.patienceMs = Math.min(this.patienceMs, ms)
+    if (this.blocked) this.startTimer()
+  }
+
+  startTimer() {
+    clearTimeout(this.timer)
+    if (this.patienceMs !== Infinity) this.timer = setTimeout(this.giveUp, this.patienceMs)
   }
 
   /** The harness' stream is gone: so is the pipe. */

@@ -21,8 +21,20 @@ export const machine = `${process.platform}-${process.arch}`
 export function platform() {
   if (process.platform === 'win32') return `${machine}-msvc`
   if (process.platform !== 'linux') return machine
-  const { glibcVersionRuntime } = process.report.getReport().header
+  const { glibcVersionRuntime } = reportHeader()
   return `${machine}-${glibcVersionRuntime === undefined ? 'musl' : 'gnu'}`
+}
+
+/** The head of Node's report on itself, without its connections: their hosts' names would be asked for, one after the other. */
+function reportHeader() {
+  const { report } = process
+  const { excludeNetwork } = report
+  report.excludeNetwork = true
+  try {
+    return report.getReport().header
+  } finally {
+    report.excludeNetwork = excludeNetwork
+  }
 }
 
 /**

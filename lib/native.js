@@ -2,6 +2,7 @@
  * The addon, loaded once in each JavaScript environment, and the one call that it makes back.
  * @module dsh-subprocess-native/lib/native
  */
+import { AsyncResource } from 'node:async_hooks'
 import { loadAddon } from './load.js'
 
 const addon = loadAddon()
@@ -24,17 +25,32 @@ const listeners = new Map()
 
 /** Wakes this environment; see `waker.rs`. */
 export const waker = new addon.Waker(changes => {
-  for (let at = 0; at < changes.length; at += 2) listeners.get(changes[at])?.(changes[at + 1])
+  for (let at = 0; at < changes.length; at += 2) apart(listeners.get(changes[at]), changes[at + 1])
   waker.hold()
 })
 
 /**
+ * Does something of which a caller's own listeners may be part. What they throw is the program's to catch, as ever, but keeps nobody else
+ * from their news.
+ * @param {((argument?: any) => void) | undefined} step
+ * @param {any} [argument]
+ */
+export function apart(step, argument) {
+  try {
+    step?.(argument)
+  } catch (error) {
+    process.nextTick(() => { throw error })
+  }
+}
+
+/**
  * Hears what changes about a handle, until {@link forget}.
  * @param {number} id
- * @param {(changed: number) => void} listener must not throw
+ * @param {(changed: number) => void} listener runs in the asynchronous context of this call
  */
 export function listen(id, listener) {
-  listeners.set(id, listener)
+  const scope = new AsyncResource('SUBPROCESS', { requireManualDestroy: true })
+  listeners.set(id, changed => scope.runInAsyncScope(listener, undefined, changed))
   // There is something to wait for now: the program must not exit before it came.
   waker.hold()
 }

@@ -27,7 +27,11 @@ export class E2BSubprocessRuntime {
    * @param {object} [config]
    */
   constructor(ctx, config) {
-    this.config = resolveConfig(config)
+    const { session, ...shown } = resolveConfig(config)
+    // An inspected service must not show the secret.
+    this.config = shown
+    this.sessionIn = sandboxId => sessionIn(session, sandboxId)
+    this.hasSession = session !== undefined
     this.ctx = ctx
     this.name = 'subprocess'
     this.disposing = false
@@ -66,7 +70,7 @@ export class E2BSubprocessRuntime {
    * @returns {Handle}
    */
   spawn(spec) {
-    if (this.disposing) throw new Error('subprocess-e2b: service is disposing')
+    if (this.disposing) throw leaving()
     requireSpawn(spec)
     const refusal = unspeakable(spec)
     const native = this.native.spawn({
@@ -84,7 +88,11 @@ export class E2BSubprocessRuntime {
     // thread could hear its answer.
     if (refusal === undefined && this.config.startupWaitMs > 0 && handle.pid <= 0) this.native.startAndWait(native, this.config.startupWaitMs)
     const start = refusal === undefined ? target(this) : Promise.reject(refusal)
-    start.then(sandboxId => this.native.start(native, sandboxId)).catch(error => handle.fail(error))
+    start.then(sandboxId => this.native.start(native, sandboxId)).catch(error => {
+      // A disposal calls off what did not begin, and waits for it.
+      if (this.disposing && !this.detached) handle.terminate()
+      else handle.fail(error)
+    })
     return handle
   }
 
@@ -94,7 +102,7 @@ export class E2BSubprocessRuntime {
    * @returns {Promise<import('./terminal.js').TerminalHandle>}
    */
   async spawnTerminal(spec) {
-    if (this.disposing) throw new Error('subprocess-e2b: service is disposing')
+    if (this.disposing) throw leaving()
     if (!spec.argv[0]) throw new Error('subprocess-e2b: terminal argv must contain a program')
     requireGrace(spec.graceMs)
     spec.signal?.throwIfAborted()
@@ -108,7 +116,7 @@ export class E2BSubprocessRuntime {
    * @returns {Promise<{ id: number, pid: number, argv: string[] }[]>}
    */
   async listRunning() {
-    if (this.config.session === undefined) throw new Error('subprocess-e2b: listRunning needs the configuration key session')
+    if (!this.hasSession) throw new Error('subprocess-e2b: listRunning needs the configuration key session')
     return listRunning(this.native, await target(this))
   }
 
@@ -128,6 +136,7 @@ export class E2BSubprocessRuntime {
   detach() {
     this.disposing = true
     this.detached = true
+    for (const setup of this.setups) setup.abort(leaving())
     this.native.close()
   }
 }
@@ -138,13 +147,19 @@ export class E2BSubprocessRuntime {
  * @returns {Promise<string>} its id
  */
 async function target(service) {
+  if (service.disposing) throw leaving()
   const owner = service.ctx.e2b
   return attach(service, owner, await owner.getSandbox())
 }
 
-function attach({ native, config }, owner, sandbox) {
+const leaving = () => new Error('subprocess-e2b: service is disposing')
+
+function attach(service, owner, sandbox) {
+  // The owner may take long. Nothing is brought into a sandbox, or started there, for a service that is gone by then.
+  if (service.disposing) throw leaving()
+  const { native } = service
   if (typeof sandbox?.sandboxId !== 'string' || !native.knows(sandbox.sandboxId)) {
-    native.attach(sandboxFacts(sandbox, owner.runtimeRoot), sessionIn(config.session, sandbox?.sandboxId))
+    native.attach(sandboxFacts(sandbox, owner.runtimeRoot), service.sessionIn(sandbox?.sandboxId))
   }
   return sandbox.sandboxId
 }
@@ -155,7 +170,6 @@ async function prepare(service) {
   const early = earlySandbox(owner)
   if (early === undefined) return target(service)
   const sandbox = await early.sandbox
-  if (service.disposing) return
   attach(service, owner, sandbox)
   await owner.getSandbox().catch(() => {
     if (early.wasKilled()) service.native.gone(sandbox.sandboxId)
@@ -165,8 +179,6 @@ async function prepare(service) {
 /** @param {E2BSubprocessRuntime} service */
 async function dispose(service) {
   service.disposing = true
-  for (const setup of service.setups) setup.abort(new Error('subprocess-e2b: service is disposing'))
-  await Promise.all([...service.setups].map(setup => setup.ended))
   if (!service.detached) await disposeAll(service)
 }
 

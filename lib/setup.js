@@ -8,10 +8,11 @@ import { onAbort } from './abort.js'
 export class Setup {
   /**
    * @param {Set<Setup>} all where it is listed while it lasts
-   * @param {AbortSignal} [signal] calls it off as well, with its reason
+   * @param {{ graceMs: number, signal?: AbortSignal }} spec of what is set up; its signal calls it off as well, with its reason
    */
-  constructor(all, signal) {
+  constructor(all, { graceMs, signal }) {
     this.all = all
+    this.graceMs = graceMs
     this.ended = new Promise(resolve => { this.resolveEnded = resolve })
     this.called = new Promise((_, reject) => { this.abort = reject })
     this.called.catch(() => {})

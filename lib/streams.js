@@ -60,7 +60,13 @@ export class OutputStream extends Readable {
         if (chunk.length >= WHOLE) collect()
         // What hears it may ask for more itself.
         this.wanted = false
-        this.wanted = this.push(chunk) || this.wanted
+        try {
+          this.wanted = this.push(chunk) || this.wanted
+        } catch (error) {
+          // A listener's. The stream goes on, as Node's do.
+          this._read()
+          throw error
+        }
       } else {
         if (this.native.isOver(this.channel)) {
           this.wanted = false
@@ -100,10 +106,29 @@ export class OutputStream extends Readable {
     return null
   }
 
+  /** Whether somebody reads it who has not had all of it. */
+  isRead() {
+    if (this.destroyed || this.readableEnded || !this.native.hasEnded(this.channel)) return false
+    return this.readableFlowing !== null || this.readableDidRead || this.listenerCount('readable') > 0
+  }
+
   _destroy(error, callback) {
     this.room = undefined
     this.native.closeOutput(this.channel)
     callback(error)
+  }
+}
+
+/** A terminal's output. Nobody reads it any more once it is destroyed; the program goes on, as it would if somebody did. */
+export class TerminalOutput extends OutputStream {
+  pump() {
+    if (!this.destroyed) return super.pump()
+    while (this.native.take(this.channel, CHUNK) !== null);
+  }
+
+  _destroy(error, callback) {
+    callback(error)
+    this.pump()
   }
 }
 
@@ -113,6 +138,7 @@ export class InputStream extends Writable {
     super({ highWaterMark: HIGH_WATER })
     this.native = native
     this.writing = undefined
+    this.orphaned = false
     // A program that stops reading must not end the harness; listeners of the caller hear it as well.
     this.on('error', () => {})
   }
@@ -134,6 +160,26 @@ export class InputStream extends Writable {
       }
     }
     this.settle()
+  }
+
+  /** The program is over: nobody will ever read this. */
+  close() {
+    this.pump()
+    if (this.writableFinished || this.destroyed) return
+    this.orphaned = true
+    this.destroy()
+  }
+
+  /** As any write that nobody reads: Node's own streams would keep silent about one after their end (C14). */
+  write(chunk, encoding, callback) {
+    if (!this.orphaned) return super.write(chunk, encoding, callback)
+    const error = brokenPipe()
+    const told = [encoding, callback].find(argument => typeof argument === 'function')
+    process.nextTick(() => {
+      told?.(error)
+      this.emit('error', error)
+    })
+    return false
   }
 
   settle(error) {
@@ -158,7 +204,13 @@ export class InputStream extends Writable {
 export class BatchInput {
   constructor(native, data) {
     this.native = native
+    // An inspected handle must not show it.
+    Object.defineProperty(this, 'rest', { writable: true })
     this.rest = typeof data === 'string' ? Buffer.from(data, 'utf8') : data
+    this.pump()
+  }
+
+  close() {
     this.pump()
   }
 

@@ -3,9 +3,9 @@
  * @module dsh-subprocess-native/lib/terminal
  */
 import { toError } from './errors.js'
-import { OUTCOME, STDIN, STDOUT, TREE, announced, forget, listen, waker } from './native.js'
+import { OUTCOME, STDIN, STDOUT, TREE, announced, apart, forget, listen, waker } from './native.js'
 import { Setup } from './setup.js'
-import { OutputStream } from './streams.js'
+import { TerminalOutput } from './streams.js'
 import { variables } from './validate.js'
 
 const SIGNALS = new Set(['SIGINT', 'SIGTERM', 'SIGKILL', 'SIGTSTP', 'SIGHUP'])
@@ -18,7 +18,7 @@ const SIGNALS = new Set(['SIGINT', 'SIGTERM', 'SIGKILL', 'SIGTSTP', 'SIGHUP'])
  * @returns {Promise<TerminalHandle>}
  */
 export async function openTerminal(service, spec, target) {
-  const setup = new Setup(service.setups, spec.signal)
+  // What it refuses was never begun.
   const native = service.native.spawnTerminal({
     argv: [...spec.argv],
     cwd: spec.cwd,
@@ -28,6 +28,7 @@ export async function openTerminal(service, spec, target) {
     cols: spec.cols,
   })
   const terminal = new TerminalHandle(native, spec, () => service.terminals.delete(terminal))
+  const setup = new Setup(service.setups, spec)
   try {
     service.native.start(native, await setup.unlessAborted(target()))
     await setup.unlessAborted(terminal.started)
@@ -58,11 +59,12 @@ export class TerminalHandle {
     this.size = { rows: spec.rows, cols: spec.cols }
     this.onOver = onOver
     this.provider = provider
-    this.output = new OutputStream(native, 0)
+    this.output = new TerminalOutput(native, 0)
     // It is destroyed with the error of a lost transport; whoever does not listen must not end the harness by that.
     this.output.on('error', () => {})
     this.operations = new Set()
-    this.writes = []
+    // Nor what is typed, which may be a password.
+    Object.defineProperty(this, 'writes', { value: [] })
     this.waiters = new Set()
     this.cleanup = undefined
     this.terminating = false
@@ -215,7 +217,7 @@ export class TerminalHandle {
     const over = this.isOver()
     const last = over && this.native.hasEnded(0)
     if (this.native.isStarted) this.resolveStarted()
-    if (over || changed & STDOUT) this.output.pump()
+    if (over || changed & STDOUT) apart(() => this.output.pump())
     if (over || changed & OUTCOME) this.onOutcome()
     if (over || changed & STDIN) this.pumpWrites()
     if (over || changed & TREE) for (const look of [...this.waiters]) look()
@@ -229,6 +231,8 @@ export class TerminalHandle {
     const { exitCode, signal, error } = outcome
     if (error === null) {
       this.resolveDone({ exitCode, signal })
+      // A terminal does not outlive its program: what that left in the background has nobody who would end it.
+      if (this.native.tree()?.gone !== true) this.native.terminate()
       // Called off before it began, if it did not.
       this.rejectStarted(new Error(`${this.provider}: terminal was terminated before it started`))
     } else {

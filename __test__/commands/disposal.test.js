@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PATIENCE_MS, SOON_MS, composeAt, gone, mark, matrix, rejection, says, settled, unless, useWorld } from './world.js'
 import { within } from '../support/deadline.js'
+import { under } from './bare.js'
 import { hook } from './hook.js'
 
 const world = useWorld()
@@ -130,4 +131,22 @@ test('C60 a sandbox that cannot be reached is waited for at most the longest gra
   assert.match(error.message, /sleep/)
   assert.match(error.message, /cat/)
   await other.composition.dispose().catch(() => {})
+})
+
+test('C60 C64 a sandbox that is there only after the disposal gets nothing of ours', { skip: unless('native'), timeout: 120_000 }, async () => {
+  const other = await world.another()
+  const sandbox = await other.composition.sandbox()
+  await other.endProvider()
+  let give
+  const late = new Promise(resolve => { give = () => resolve(sandbox) })
+  const early = await under(world.server, { cwd: other.cwd, getSandbox: () => late })
+  const handle = early.spawn(['sleep', '300'])
+  await early.dispose()
+  give()
+  assert.equal(await gone(handle), true)
+  await settled(handle).catch(() => {})
+  await assert.rejects(early.subprocess.resolveExecutable('sh'), /service is disposing/)
+  await other.untilWitness(OURS, '0')
+  await other.untilWitness(`find ${other.cwd}/.dsh-e2b -mindepth 1`, '')
+  await other.composition.dispose()
 })

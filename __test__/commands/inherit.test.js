@@ -86,3 +86,24 @@ matrix('C16 a harness whose own output is closed lives on, and so does the comma
   // It hears of a broken pipe as it would from a terminal that was closed, or never notices.
   assert.ok(exitCode === 6 || signal === 'SIGPIPE' || exitCode > 0, `${exitCode} ${signal}`)
 })
+
+matrix('C16 C30 C60 a harness whose reader has stopped hears of the end, and ends, all the same', { timeout: 120_000 }, async () => {
+  const harness = startHarness(world, async (world, lib) => {
+    const short = world.spawn(['sh', '-c', 'sleep 0.5; echo a few bytes; exit 5'], { stdout: 'inherit', graceMs: 300 })
+    const long = world.spawn(['yes'], { stdout: 'inherit' })
+    const outcomes = [await lib.settled(short, 'the short one', 20_000)]
+    long.terminate()
+    outcomes.push(await lib.settled(long, 'the long one', 20_000))
+    const began = performance.now()
+    await world.endProvider()
+    process.stderr.write(`REPORT ${JSON.stringify({ outcomes, errors: world.errors.map(String), took: performance.now() - began })}\n`)
+    process.exit(0)
+  })
+  harness.child.stdout.pause()
+  const [, report] = await until(() => harness.text.stderr.match(/REPORT (.*)\n/), 60_000, 'the report')
+  const { outcomes, errors, took } = JSON.parse(report)
+  assert.deepEqual(outcomes, [{ exitCode: 5, signal: null }, { exitCode: null, signal: 'SIGTERM' }])
+  assert.deepEqual(errors, [])
+  assert.ok(took < 8_000, `disposal took ${took} ms`)
+  await harness.ended()
+})

@@ -162,3 +162,20 @@ test('control: a value in an argument list is found by the same search', async (
   assert.deepEqual(await seen(value, FILES), [`${world.cwd}/planted`])
   await end(handle)
 })
+
+test('C63 an inspected service does not show its session, nor a handle what goes into it', { skip: unless('native') }, async () => {
+  const session = randomBytes(24).toString('hex')
+  const other = await world.another({ session })
+  const data = `${session} as well`
+  const handle = other.spawn(['sleep', '300'], { stdin: { data: Buffer.alloc(1 << 20, data) } })
+  const terminal = await other.subprocess.spawnTerminal({ argv: ['sleep', '300'], cwd: '/', rows: 2, cols: 2, graceMs: 100 })
+  const typed = terminal.write(data.repeat(100_000)).catch(() => {})
+  for (const thing of [other.subprocess, handle, terminal]) {
+    const shown = inspect(thing, { depth: 6 })
+    assert.ok(!shown.includes(session), shown.slice(0, 2000))
+    assert.ok(!shown.includes(Buffer.from(session.slice(0, 8)).toString('hex').match(/../g).join(' ')), shown.slice(0, 2000))
+  }
+  await terminal.terminate()
+  await typed
+  await other.composition.dispose()
+})

@@ -97,3 +97,12 @@ test('C3 the companion registers the owner with the invariants and can be dispos
 function stranger() {
   return new Proxy({}, { get: (_target, name) => assert.fail(`the context was asked for ${String(name)}`) })
 }
+
+test('C61 C62 a key without a value, null in YAML, is a key that is left out', () =>
+  withEnvironment({ ...nowhere, E2B_API_KEY: 'e2b_00' }, async () => {
+    const keys = ['apiKey', 'cwd', 'timeoutMs', 'template', 'envs', 'metadata', 'domain', 'keepAlive', 'sandboxId', 'sdk']
+    const { owner, dispose } = await load(Object.fromEntries(keys.map(key => [key, null])))
+    assert.equal(owner.cwd, '/home/user/workspace')
+    await assert.rejects(owner.getSandbox(), pinned.AuthenticationError)
+    await dispose()
+  }))

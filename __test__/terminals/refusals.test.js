@@ -76,3 +76,14 @@ matrix('C50 arguments are exact, however strange, and cwd is where the program b
   const screen = await open(world, ['python3', '-c', 'import sys,os,json; print(json.dumps([sys.argv[1:],os.getcwd()]))', ...argv], { cwd: '/usr/lib' })
   assert.deepEqual(JSON.parse((await screen.bytes()).toString()), [argv, '/usr/lib'])
 })
+
+matrix('C50 C60 a spec that is refused leaves nothing that a disposal would wait for', { timeout: 120_000 }, async () => {
+  const other = await world.another()
+  const { signal } = new AbortController()
+  for (const spec of [{ rows: -1 }, { rows: 70_000 }, { env: { A: 5 } }]) {
+    await refusal(other, ['true'], { ...spec, signal }).catch(() => {})
+  }
+  await other.endProvider()
+  await other.composition.dispose()
+  assert.deepEqual(other.errors, [])
+})

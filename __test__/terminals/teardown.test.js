@@ -129,3 +129,22 @@ matrix('C24 when the sandbox is gone a terminal is over: killed, its output ende
   assert.ok(await rejection(opening, 'an opening in a dead sandbox', 2 * PATIENCE_MS) instanceof Error)
   await other.composition.dispose().catch(() => {})
 })
+
+matrix('C54 what a program leaves in the background ends with its terminal, though nobody asks', async () => {
+  const sleeper = mark()
+  const screen = await open(world, ['bash', '-c', `trap "" HUP; sleep ${sleeper} <>/dev/null >&0 2>&0 & exit 6`])
+  assert.deepEqual(await screen.done(), { exitCode: 6, signal: null })
+  await world.untilSleepers(sleeper, 0)
+})
+
+matrix('C56 a program goes on when its output was destroyed: nobody reads it any more', async () => {
+  const file = `destroyed-${mark()}`
+  const screen = await open(world, ['bash', '-c', `echo up; read go; seq 1000000; echo over > ${file}; exit 2`], { unread: true })
+  for await (const part of screen.terminal.output) {
+    if (String(part).includes('up')) break
+  }
+  assert.ok(screen.terminal.output.destroyed)
+  await screen.terminal.write('\r')
+  assert.deepEqual(await within(screen.terminal.done, PATIENCE_MS, 'the outcome'), { exitCode: 2, signal: null })
+  assert.equal(await world.witness(`cat ${world.cwd}/${file}`), 'over\n')
+})

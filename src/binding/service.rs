@@ -161,6 +161,7 @@ impl NativeService {
         &self,
         sandbox_id: String,
         id: u32,
+        pid: u32,
         program: String,
         stdout: OutputSpec,
         stderr: OutputSpec,
@@ -169,7 +170,7 @@ impl NativeService {
         let session = self.session(&sandbox_id)?;
         let modes = [Some(output(&stdout).1), Some(output(&stderr).1)];
         let command = Command::new(Arc::clone(&self.wakes), program, false, modes, None);
-        session.adopt(id, &command, u32::try_from(whole(grace_ms)).unwrap_or(u32::MAX).max(1));
+        session.adopt(id, pid, &command, u32::try_from(whole(grace_ms)).unwrap_or(u32::MAX).max(1));
         Ok(NativeHandle::new(command, Arc::clone(&self.wakes), None))
     }
 

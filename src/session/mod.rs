@@ -123,8 +123,8 @@ impl Session {
     }
 
     /// Goes on with one of those.
-    pub fn adopt(&self, id: protocol::CommandId, command: &Arc<Command>, grace_ms: u32) {
-        command.adopt(id, self.ops.clone());
+    pub fn adopt(&self, id: protocol::CommandId, pid: u32, command: &Arc<Command>, grace_ms: u32) {
+        command.adopt(id, pid, self.ops.clone());
         if self.ops.send(Op::Adopt(id, Arc::clone(command), grace_ms)).is_err() {
             command.start_failed(Err(self.failure()), true);
         }

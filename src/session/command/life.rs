@@ -33,8 +33,10 @@ impl Command {
     }
 
     /// Gives the command, which runs already, to a session.
-    pub fn adopt(&self, id: CommandId, ops: UnboundedSender<Op>) {
-        self.lock().bound = Some((id, ops));
+    pub fn adopt(&self, id: CommandId, pid: u32, ops: UnboundedSender<Op>) {
+        let mut state = self.lock();
+        state.bound = Some((id, ops));
+        state.pid = Some(pid);
     }
 
     /// An output goes on at this offset.

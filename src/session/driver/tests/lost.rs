@@ -86,7 +86,7 @@ async fn c35_c80_a_command_that_was_found_again_is_lost_by_its_identity_like_one
     world.fake.say(0, &FromSupervisor::Running(vec![found]));
     world.until("the list", || list.take()).await.unwrap();
     let command = world.command(false, [COLLECT; 2]);
-    world.session.adopt(3, &command, 1000);
+    world.session.adopt(3, 4711, &command, 1000);
     let seen = Arc::clone(&command);
     world.until("its adoption", || seen.is_started().then_some(())).await;
     world.fake.die();
