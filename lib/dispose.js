@@ -7,8 +7,8 @@ import { answered } from './native.js'
 
 /** Beyond the longest grace: what the ladder's end and a lost connection may take. */
 const PATIENCE_MS = 10_000
-/** What the removal may take, of one sandbox while another can't be reached, too. */
-const REMOVAL_MS = 10_000
+/** What the removal may take, and what is left for that of other sandboxes after one could not be reached. */
+const REMOVAL_MS = [10_000, 2_500]
 
 /**
  * Ends everything. No step is left out because another failed.
@@ -29,7 +29,7 @@ export async function disposeAll({ native, live, terminals, setups }) {
   const removals = native.shutDown().map(request => answered(request).then(({ error }) => {
     if (error !== null) note(toError(error))
   }))
-  if (!await inTime(removals, REMOVAL_MS) && failures.length === 0) {
+  if (!await inTime(removals, REMOVAL_MS[failures.length === 0 ? 0 : 1]) && failures.length === 0) {
     note(new Error('subprocess-e2b: the sandbox could not be reached to remove what is ours in it'))
   }
   // Whoever still waits is told; nothing of ours holds the program any longer.

@@ -64,7 +64,7 @@ test('C30 C60 terminate and disposal have bounds while nothing passes, and say w
   const start = performance.now()
   await world.dispose()
   assert.match(world.errors.map(String).join(), /could not be reached to end sh \(pid \d+\)/)
-  assert.ok(performance.now() - start < 13_000, `${performance.now() - start} ms`)
+  assert.ok(performance.now() - start < 16_000, `${performance.now() - start} ms`)
 })
 
 test('one stream that nobody reads any more does not starve the next one (trap H1)', { timeout: 120_000 }, async () => {
