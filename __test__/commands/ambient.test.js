@@ -94,3 +94,13 @@ matrix('D30 a bare object with cwd, runtimeRoot and getSandbox is an owner', asy
   assert.equal(text(handle), 'hi\n')
   assert.equal(await world.subprocess.resolveExecutable('sh').then(path => path.startsWith('/')), true)
 })
+
+test('C40 C19 an owner\'s cwd that is not absolute counts from the home', { skip: unless('native') }, async () => {
+  await sandbox.commands.run('mkdir -p ~/tools && printf "#!/bin/sh\\n" > ~/tools/found-below && chmod +x ~/tools/found-below')
+  for (const [cwd, PATH] of [['.', 'tools'], ['~', './tools'], ['tools', '.']]) {
+    const world = await under(server, { cwd, runtimeRoot: '/home/user/.dsh-e2b', getSandbox: async () => sandbox })
+    worlds.push(world)
+    const found = await world.subprocess.resolveExecutable('found-below', { PATH })
+    assert.equal(found, '/home/user/tools/found-below', cwd)
+  }
+})

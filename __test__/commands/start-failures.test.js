@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { basename } from 'node:path'
 import { drain, gone, matrix, rejection, settled, useWorld, PATIENCE_MS, SOON_MS } from './world.js'
 import { within } from '../support/deadline.js'
 
@@ -104,6 +105,20 @@ matrix('C19 a name with a slash is looked up from the command\'s own cwd', async
   await prepare('mkdir -p sub; printf "#!/bin/sh\\nexit 8\\n" > sub/here; chmod +x sub/here')
   assert.equal((await world.run(['./here'], { cwd: `${world.cwd}/sub` })).exitCode, 8)
   assert.equal((await world.run(['sub/here'])).exitCode, 8)
+})
+
+matrix('C19 a cwd that is not absolute counts from the home, as for the daemon', async () => {
+  const below = basename(world.cwd)
+  const home = (await world.witness('cd && pwd')).trim()
+  for (const [cwd, meant] of [['', home], ['.', home], ['~', home], [below, world.cwd], [`./${below}/../${below}`, world.cwd], [`~/${below}`, world.cwd]]) {
+    const { stdout } = await world.run(['pwd', '-P'], { cwd })
+    assert.equal(stdout.trim(), meant, JSON.stringify(cwd))
+  }
+  await prepare('mkdir -p sub; printf "#!/bin/sh\\nexit 8\\n" > sub/here; chmod +x sub/here')
+  assert.equal((await world.run(['sub/here'], { cwd: below })).exitCode, 8)
+  assert.equal((await world.run(['./here'], { cwd: `~/${below}/sub` })).exitCode, 8)
+  assert.equal((await world.run(['here'], { cwd: below, env: { PATH: 'sub' } })).exitCode, 8)
+  await fails(['true'], 'ENOENT', { cwd: `${below}/no-such-directory` })
 })
 
 matrix('C19 a bare name is looked up along the command\'s own PATH', async () => {

@@ -21,6 +21,14 @@ matrix('C50 C13 words that the kernel would misread are refused', async () => {
   }
 })
 
+matrix('C50 C19 a cwd that is not absolute counts from the home', async () => {
+  for (const cwd of ['', '.', '~']) {
+    const screen = await open(world, ['sh', '-c', 'cd; test "$(pwd -P)" = "$OLDPWD" && echo home'], { cwd })
+    assert.match((await screen.bytes()).toString(), /home/, JSON.stringify(cwd))
+    await screen.close()
+  }
+})
+
 matrix('C50 C21 a program that cannot start rejects like a spawn of Node', async () => {
   await world.run(['sh', '-c', 'touch plain; mkdir -p folder'])
   const cases = [

@@ -67,7 +67,7 @@ pub struct LostSession {
 pub struct Start {
     /// Program and arguments; at least one.
     pub argv: Vec<ByteBuf>,
-    /// Working directory.
+    /// Working directory; a relative one, or `~`, counts from the home of the sandbox' user.
     pub cwd: ByteBuf,
     /// Changes to the scrubbed ambient environment, in order: set, or with `None` remove.
     pub env: Vec<(ByteBuf, Option<ByteBuf>)>,
@@ -159,7 +159,7 @@ pub struct Resolve {
     pub command: ByteBuf,
     /// The search path; `None` is the ambient one.
     pub path: Option<ByteBuf>,
-    /// What relative entries of the path are relative to.
+    /// What relative entries of the path are relative to; itself as a command's.
     pub cwd: ByteBuf,
 }
 

@@ -73,8 +73,44 @@ impl Ambient {
         }
     }
 
+    /// The directory that is meant, as the daemon reads it: `~` is the home, what is relative lies below it, nothing at all is the home
+    /// itself. Our own directory is the private runtime root, which no program is to land in.
+    pub fn directory(&self, asked: &[u8]) -> Vec<u8> {
+        directory(self.home.as_deref().unwrap_or(b"/"), asked)
+    }
+
     /// What a command starts from.
     pub fn environment(&self) -> &Environment {
         &self.scrubbed
+    }
+}
+
+fn directory(home: &[u8], asked: &[u8]) -> Vec<u8> {
+    match asked {
+        [b'/', ..] => asked.to_vec(),
+        b"" | b"~" => home.to_vec(),
+        [b'~', b'/', below @ ..] | below => [home, b"/", below].concat(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::directory;
+
+    #[test]
+    fn c19_what_is_no_absolute_directory_lies_below_the_home() {
+        let table = [
+            ("/a/../b/", "/a/../b/"),
+            ("", "/home/user"),
+            ("~", "/home/user"),
+            ("~/", "/home/user/"),
+            ("~/a", "/home/user/a"),
+            (".", "/home/user/."),
+            ("a/b", "/home/user/a/b"),
+            ("~a", "/home/user/~a"),
+        ];
+        for (asked, meant) in table {
+            assert_eq!(directory(b"/home/user", asked.as_bytes()), meant.as_bytes(), "{asked:?}");
+        }
     }
 }

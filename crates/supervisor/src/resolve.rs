@@ -7,7 +7,7 @@ use process::lookup::{self, ResolveError};
 use protocol::control::{Resolve, ResolveFailure};
 use serde_bytes::ByteBuf;
 
-/// The executable that a question is about. The question must carry its path.
+/// The executable that a question is about. The question must carry its path and an absolute directory.
 pub fn find(question: &Resolve) -> Result<ByteBuf, ResolveFailure> {
     let base = OsStr::from_bytes(&question.cwd);
     let path = question.path.as_ref().map_or(&[][..], |path| path);

@@ -75,6 +75,19 @@ fn c21_a_start_that_fails_says_why() {
 }
 
 #[test]
+fn c19_a_relative_directory_counts_from_the_home_and_never_from_the_runtime_root() {
+    let mut host = Host::new("directories");
+    let home = host.output(&["sh", "-c", "cd && pwd -P"]).1;
+    for cwd in ["", ".", "~", "~/", "~/."] {
+        let id = host.run_with(&["sh", "-c", "pwd -P"], |start| start.cwd = ByteBuf::from(cwd));
+        assert_eq!(host.finish(id).text(), home, "{cwd:?}");
+    }
+    let id = host.run_with(&["true"], |start| start.cwd = ByteBuf::from(b"no-such-directory"));
+    let failure = host.finish(id).failure.clone().unwrap();
+    assert_eq!((failure.errno, failure.stage), (libc::ENOENT, StartStage::Cwd));
+}
+
+#[test]
 fn c11_a_prepared_process_becomes_the_program_under_its_known_id() {
     let mut host = Host::new("prepared");
     host.until("prepared processes", |host| host.prepared.len() >= 4);

@@ -60,6 +60,7 @@ impl Worker {
     fn resolve(&mut self, id: CommandId, mut question: Resolve) {
         let ambient = || self.ambient.environment().get(b"PATH").unwrap_or_default().to_vec();
         question.path = Some(question.path.unwrap_or_else(|| ByteBuf::from(ambient())));
+        question.cwd = ByteBuf::from(self.ambient.directory(&question.cwd));
         if !self.disk.submit(Job::Resolve { command: id, question: question.clone() }) {
             let answer = crate::resolve::find(&question);
             self.link.send(id, &FromSupervisor::Resolved(answer));

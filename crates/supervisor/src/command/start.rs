@@ -85,7 +85,7 @@ impl Worker {
     }
 
     fn launch(&mut self, id: CommandId, start: Start) -> Result<(), StartFailure> {
-        let image = image(&start, self.ambient.environment().clone())?;
+        let image = image(&start, self.ambient.environment().clone(), &self.ambient.directory(&start.cwd))?;
         let streams = self.streams(id, &start.stdio).map_err(|error| resources(&error))?;
         let terminal = streams.terminal.is_some();
         let launch =
@@ -288,7 +288,7 @@ impl Worker {
     }
 }
 
-fn image(start: &Start, mut environment: Environment) -> Result<ExecImage, StartFailure> {
+fn image(start: &Start, mut environment: Environment, cwd: &[u8]) -> Result<ExecImage, StartFailure> {
     let changes: Vec<(Vec<u8>, Change)> = start
         .env
         .iter()
@@ -299,7 +299,7 @@ fn image(start: &Start, mut environment: Environment) -> Result<ExecImage, Start
         .collect();
     environment.apply(&changes).map_err(|_| invalid())?;
     let argv: Vec<Vec<u8>> = start.argv.iter().map(|argument| argument.to_vec()).collect();
-    ExecImage::new(&argv, &environment, Some(&start.cwd)).map_err(|_| invalid())
+    ExecImage::new(&argv, &environment, Some(cwd)).map_err(|_| invalid())
 }
 
 fn start_failure(failure: Failure) -> StartFailure {
