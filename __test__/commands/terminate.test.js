@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { PATIENCE_MS, SOON_MS, drain, end, gone, mark, matrix, says, settled, text, useWorld } from './world.js'
+import { PATIENCE_MS, SOON_MS, drain, end, gone, mark, matrix, says, settled, text, unless, useWorld } from './world.js'
 import { within } from '../support/deadline.js'
 
 const world = useWorld()
@@ -264,4 +264,28 @@ test('control: a tree that nobody terminates is still there when the same witnes
   await world.sh('sleep 0.3')
   assert.equal(await world.sleepers(n), 2)
   await end(handle)
+})
+
+/** Stops all prepared processes, whose ids the next handles have; gives how many there were. */
+async function stopPrepared() {
+  // Each leads a session of its own below the worker, which leads none.
+  const sid = 'ps -o sid= -p'
+  const script = `ours=$(pgrep -f 'supervisor.* join'); for p in $ours; do w=$(ps -o ppid= -p $p | tr -d ' '); `
+    + `case " "$(echo $ours)" " in *" $w "*) [ $(${sid} $p) = $p ] && [ $(${sid} $w) != $w ] && kill -STOP $p && echo $p;; esac; done; true`
+  return (await world.witness(script, { user: 'root' })).trim().split('\n').filter(Boolean).length
+}
+
+test('C11 C30 a prepared process that was stopped runs its program, and is ended like any other', { skip: unless('native'), timeout: 2 * PATIENCE_MS }, async () => {
+  assert.ok(await stopPrepared() > 0, 'there are prepared processes')
+  assert.deepEqual(await settled(world.spawn(['sh', '-c', 'exit 5'])), { exitCode: 5, signal: null })
+  await stopPrepared()
+  const slept = mark()
+  const cancelled = world.spawn(['sleep', slept])
+  cancelled.terminate()
+  assert.deepEqual(await settled(cancelled), TERMINATED)
+  assert.equal(await gone(cancelled), true)
+  await stopPrepared()
+  const terminal = await within(world.subprocess.spawnTerminal({ argv: ['true'], cwd: world.cwd, rows: 24, cols: 80, graceMs: 200 }), PATIENCE_MS, 'a terminal')
+  assert.equal((await within(terminal.done, PATIENCE_MS, 'its outcome')).exitCode, 0)
+  assert.equal(await world.sleepers(slept), 0)
 })

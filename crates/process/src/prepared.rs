@@ -119,10 +119,16 @@ impl Prepared {
 
     /// Hands it the program. `stdio` may be closed by the caller afterwards.
     ///
-    /// With `terminal`, `stdio[0]` becomes the controlling terminal. An error other than `EPIPE` (it is gone) means that
+    /// One that was stopped goes on first. With `terminal`, `stdio[0]` becomes the controlling terminal. An error other than `EPIPE` (it is gone) means that
     /// nothing could be made for it: no memory, no descriptor. In both cases this value is lost; the child, if it still
     /// lives, leaves by itself and stays a zombie until it is reaped by pid.
     pub fn start(self, image: &ExecImage, stdio: [BorrowedFd<'_>; 3], terminal: bool) -> io::Result<Starting> {
+        // Somebody may have stopped it, since its id is known. Before the message, so that no program ever sees this signal.
+        let _ = self.pidfd.send(libc::SIGCONT);
+        self.hand(image, stdio, terminal)
+    }
+
+    fn hand(self, image: &ExecImage, stdio: [BorrowedFd<'_>; 3], terminal: bool) -> io::Result<Starting> {
         let memfd = image.to_memfd()?;
         let descriptors = [memfd.as_fd(), stdio[0], stdio[1], stdio[2]];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(HANDED))];
@@ -166,6 +172,11 @@ impl Starting {
                 Err(_) => return None,
             }
         }
+    }
+
+    /// Lets it go on if somebody stopped it.
+    pub fn wake(&self) {
+        let _ = self.pidfd.send(libc::SIGCONT);
     }
 
     /// Becomes readable when [`Starting::outcome`] may have news.
@@ -273,6 +284,11 @@ mod tests {
         outcome.unwrap()
     }
 
+    fn stop(prepared: &Prepared) {
+        prepared.pidfd.send(libc::SIGSTOP).unwrap();
+        wait_for("the stop", || crate::table::stat(prepared.pid).unwrap().state == b'T');
+    }
+
     #[test]
     fn c11_the_program_runs_under_the_pid_that_was_known_ahead() {
         let prepared = Prepared::fork(&Settings::default()).unwrap();
@@ -314,15 +330,25 @@ mod tests {
     #[test]
     fn a_child_that_is_killed_before_it_took_its_program_has_run_nothing_of_it() {
         let prepared = Prepared::fork(&Settings::default()).unwrap();
-        prepared.pidfd.send(libc::SIGSTOP).unwrap();
-        wait_for("the stop", || crate::table::stat(prepared.pid).unwrap().state == b'T');
+        stop(&prepared);
         let null = crate::stdio::null().unwrap();
         let program = image(&["/bin/true"], &Environment::default(), None);
-        let starting = prepared.start(&program, [null.as_fd(); 3], false).unwrap();
+        let starting = prepared.hand(&program, [null.as_fd(); 3], false).unwrap();
         assert_eq!(starting.outcome(), None);
         starting.pidfd.send(libc::SIGKILL).unwrap();
         assert_eq!(outcome_of(&starting), Outcome::Untouched);
         exit::reap_blocking(starting.pid).unwrap();
+    }
+
+    #[test]
+    fn c11_a_child_that_was_stopped_while_it_waited_goes_on_with_its_program() {
+        let prepared = Prepared::fork(&Settings::default()).unwrap();
+        stop(&prepared);
+        let null = crate::stdio::null().unwrap();
+        let program = image(&["/bin/sh", "-c", "exit 5"], &Environment::of_this_process(), None);
+        let starting = prepared.start(&program, [null.as_fd(); 3], false).unwrap();
+        assert_eq!(outcome_of(&starting), Outcome::Started);
+        assert_eq!(exit::reap_blocking(starting.pid).unwrap(), Some(exit::Exit::Code(5)));
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub enum Ladder {
     Idle,
     /// TERM is to be sent with the next pass.
     Due,
-    /// TERM was sent.
+    /// TERM was sent, or will be when the start is confirmed.
     Asked {
         /// When KILL follows.
         kill_at: Time,
@@ -63,11 +63,17 @@ impl Ladder {
 impl Worker {
     /// Begins to end a command's tree. Repeated, it changes nothing, unless the last attempt failed.
     pub fn terminate(&mut self, id: CommandId) {
+        let now = self.now;
         let Some(command) = self.commands.get_mut(&id) else { return };
-        match &mut command.phase {
+        match &command.phase {
             Phase::Gone => {}
-            // Confirmed in a moment; then it is ended at once.
-            Phase::Starting(launch) => launch.cancelled = true,
+            // Confirmed in a moment; then it is asked. One that never gets so far is killed all the same.
+            Phase::Starting(launch) => {
+                launch.wake();
+                if matches!(command.ladder, Ladder::Idle | Ladder::Failed) {
+                    command.ladder = Ladder::Asked { kill_at: now + command.grace };
+                }
+            }
             Phase::Running | Phase::Exited => {
                 if matches!(command.ladder, Ladder::Idle | Ladder::Failed) {
                     command.ladder = Ladder::Due;
@@ -82,7 +88,7 @@ impl Worker {
         let due = |wanted: fn(Ladder, Time) -> bool| -> Vec<(CommandId, Pid)> {
             let commands =
                 self.commands.stirred().filter(|(_, command)| wanted(command.ladder, now) && !command.is_gone());
-            commands.filter_map(|(id, command)| Some((id, command.leader.as_ref()?.0))).collect()
+            commands.filter_map(|(id, command)| Some((id, command.pid()?))).collect()
         };
         let ask = due(|ladder, _| ladder == Ladder::Due);
         let kill = due(|ladder, now| ladder != Ladder::Due && ladder.wakes().is_some_and(|time| time <= now));

@@ -4,10 +4,12 @@
 
 mod host;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use host::{Host, lives, processes_with};
 use protocol::control::{Exit, FromSupervisor, ToSupervisor};
+use rustix::process::{Pid, Signal, kill_process};
 
 const TERM: Exit = Exit::Signal { number: 15, core: false };
 const KILL: Exit = Exit::Signal { number: 9, core: false };
@@ -181,4 +183,48 @@ fn c31_gone_is_never_said_while_a_member_lives() {
         open.is_empty()
     });
     assert_eq!(early, 0);
+}
+
+#[test]
+fn c11_prepared_processes_that_were_stopped_become_their_programs_all_the_same() {
+    let mut host = Host::new("stopped");
+    host.until("prepared processes", |host| host.prepared.len() >= 4);
+    for &pid in &host.prepared {
+        kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), Signal::STOP).unwrap();
+    }
+    for _ in 0..6 {
+        let id = host.run(&["echo", "hi"]);
+        let seen = host.finish(id);
+        assert_eq!((seen.text().as_str(), seen.exit), ("hi\n", Some(Exit::Code(0))));
+    }
+    for _ in 0..4 {
+        let id = host.run(&["sleep", "6005"]);
+        host.terminate(id);
+        host.finish(id);
+    }
+    assert!(processes_with("sleep 6005").is_empty());
+}
+
+#[test]
+fn c30_a_start_that_is_stopped_again_and_again_is_cancelled_all_the_same() {
+    let mut host = Host::new("held");
+    host.until("prepared processes", |host| host.prepared.len() >= 4);
+    let pid = Pid::from_raw(host.prepared[0].cast_signed()).unwrap();
+    let (over, began) = (AtomicBool::new(false), Instant::now());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let patience = Duration::from_secs(20);
+            while !over.load(Ordering::Relaxed) && began.elapsed() < patience {
+                let _ = kill_process(pid, Signal::STOP);
+            }
+        });
+        let id = host.run_with(&["sleep", "6006"], |start| start.grace_ms = 200);
+        host.pump_for(Duration::from_millis(300));
+        host.terminate(id);
+        let asked = Instant::now();
+        host.finish(id);
+        over.store(true, Ordering::Relaxed);
+        assert!(asked.elapsed() < Duration::from_secs(8), "{:?}", asked.elapsed());
+    });
+    assert!(processes_with("sleep 6006").is_empty());
 }

@@ -35,14 +35,17 @@ pub struct Launch {
     near: [OwnedFd; 3],
     terminal: bool,
     attempts: u32,
-    /// The host does not want it any more.
-    pub cancelled: bool,
 }
 
 impl Launch {
     /// The process that has the program.
     pub fn pid(&self) -> process::Pid {
         self.starting.pid
+    }
+
+    /// Lets it go on if somebody stopped it.
+    pub fn wake(&self) {
+        self.starting.wake();
     }
 
     /// When it started, in clock ticks since boot.
@@ -63,6 +66,10 @@ fn resources(error: &io::Error) -> StartFailure {
     StartFailure { errno: error.raw_os_error().unwrap_or(libc::EIO), stage: StartStage::Resources }
 }
 
+fn cancelled() -> StartFailure {
+    StartFailure { errno: libc::ECANCELED, stage: StartStage::Cancelled }
+}
+
 fn invalid() -> StartFailure {
     StartFailure { errno: libc::EINVAL, stage: StartStage::Exec }
 }
@@ -76,7 +83,7 @@ impl Worker {
         // Bytes may be right behind.
         self.link.open_incoming(StreamId { command: id, channel: Channel::Stdin }, 0);
         let result = match self.ending {
-            Some(_) => Err(StartFailure { errno: libc::ECANCELED, stage: StartStage::Cancelled }),
+            Some(_) => Err(cancelled()),
             None => self.launch(id, start),
         };
         if let Err(failure) = result {
@@ -128,7 +135,7 @@ impl Worker {
             let prepared = self.pool.take(chosen.take(), self.now, &self.poller)?;
             let pid = prepared.pid;
             let error = match prepared.start(&image, near.each_ref().map(AsFd::as_fd), terminal) {
-                Ok(starting) => return Ok(Launch { starting, image, near, terminal, attempts, cancelled: false }),
+                Ok(starting) => return Ok(Launch { starting, image, near, terminal, attempts }),
                 Err(error) => error,
             };
             self.pool.give_up(pid);
@@ -204,6 +211,11 @@ impl Worker {
                 self.forget_failed(id);
                 self.refuse(id, start_failure(failure));
             }
+            Outcome::Untouched if command.ladder.is_begun() => {
+                let _ = exit::reap_blocking(pid);
+                self.forget_failed(id);
+                self.refuse(id, cancelled());
+            }
             Outcome::Untouched => {
                 let _ = exit::reap_blocking(pid);
                 self.try_again(id, *launch);
@@ -212,7 +224,7 @@ impl Worker {
     }
 
     fn try_again(&mut self, id: CommandId, launch: Launch) {
-        let Launch { image, near, terminal, attempts, cancelled, .. } = launch;
+        let Launch { image, near, terminal, attempts, .. } = launch;
         let result = if attempts >= ATTEMPTS {
             Err(io::Error::from_raw_os_error(libc::EAGAIN))
         } else {
@@ -220,7 +232,7 @@ impl Worker {
         };
         let watched = result.and_then(|launch| {
             self.poller.add(launch.starting.report(), Token::Report(id), Interest::Readable)?;
-            Ok(Launch { cancelled, ..launch })
+            Ok(launch)
         });
         match watched {
             Ok(launch) => {
@@ -237,7 +249,7 @@ impl Worker {
     }
 
     fn confirm(&mut self, id: CommandId, launch: Launch) {
-        let Launch { starting, cancelled, near, .. } = launch;
+        let Launch { starting, near, .. } = launch;
         // The program has its own copies; ours would keep its streams open for ever.
         drop(near);
         let spill: [Option<ByteBuf>; 2] = [0, 1].map(|index| {
@@ -263,10 +275,11 @@ impl Worker {
         if let Some(file @ Far::Pipe(_)) = command.stdin.file() {
             let _ = self.poller.add(file, Token::Stdin(id), Interest::NewlyWritable);
         }
-        self.flush_stdin(id);
-        if cancelled {
-            self.terminate(id);
+        // A termination that was kept begins now.
+        if let Ladder::Asked { .. } = command.ladder {
+            command.ladder = Ladder::Due;
         }
+        self.flush_stdin(id);
     }
 
     /// Says that a command did not start; its streams end with it.
