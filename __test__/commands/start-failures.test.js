@@ -145,6 +145,25 @@ matrix('C21 the kernel\'s limits on arguments are those of a local start (trap F
   assert.deepEqual(all.stdout.trim().split(/\s+/).map(Number), [size, size, size])
 })
 
+matrix('C21 C30 more words than can be sent are refused as the kernel refuses them, and the line stays', { timeout: 120_000 }, async () => {
+  const other = world.spawn(['sh', '-c', 'read line; echo "$line"'], { stdin: 'pipe' })
+  const large = 'x'.repeat(9_000_000)
+  await fails(['true', large], 'E2BIG')
+  await fails(['true', ...Array(200).fill('x'.repeat(100_000))], 'E2BIG')
+  await fails(['true'], 'E2BIG', { env: { A: large } })
+  await fails(['true'], 'ENAMETOOLONG', { cwd: `/${large}` })
+  const ended = world.spawn(['true', large])
+  ended.terminate()
+  await settled(ended).catch(error => assert.equal(error.code, 'E2BIG'))
+  assert.equal(await gone(ended), true)
+  for (const question of [[large], ['sh', { PATH: large }]]) {
+    assert.equal((await rejection(within(world.subprocess.resolveExecutable(...question), PATIENCE_MS, 'an answer'))).code, 'E2BIG')
+  }
+  other.stdin.end('still there\n')
+  await settled(other)
+  assert.equal(other.collected.stdout.readFrom(0).text, 'still there\n')
+})
+
 for (const [kind, code, make] of [
   ['does not exist', 'ENOENT', 'echo "$PWD/nowhere"'],
   ['is a file', 'ENOTDIR', 'echo x > plain; echo "$PWD/plain"'],

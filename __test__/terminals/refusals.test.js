@@ -37,6 +37,7 @@ matrix('C50 C21 a program that cannot start rejects like a spawn of Node', async
     [['./no-such-program'], {}, 'ENOENT'],
     [['./plain'], {}, 'EACCES'],
     [['./folder'], {}, 'EACCES'],
+    [['true', 'x'.repeat(9_000_000)], {}, 'E2BIG'],
     [['true'], { cwd: '/no/such/folder' }, 'ENOENT'],
     [['true'], { cwd: '/etc/hostname' }, 'ENOTDIR'],
   ]

@@ -2,6 +2,10 @@
 
 /// Operation not permitted.
 pub const EPERM: i32 = 1;
+/// More words than a program can be given.
+pub const E2BIG: i32 = 7;
+/// A path that no kernel takes.
+pub const ENAMETOOLONG: i32 = 36;
 
 /// The name of a Linux error number (`ENOENT`), as Node has it in `code`.
 pub fn name(errno: i32) -> Option<&'static str> {

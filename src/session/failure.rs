@@ -64,6 +64,9 @@ pub enum Failure {
     /// A path that is no executable regular file (C40). `EACCES`.
     #[error("{0:?} is not an executable file")]
     NotExecutable(String),
+    /// More words than a program can be given (C40). `E2BIG`.
+    #[error("executable name and PATH are too long")]
+    TooLong,
     /// The terminal has no foreground group (C53). `ERR_TERMINAL_FOREGROUND`.
     #[error("cannot resolve foreground process group")]
     NoForeground,
@@ -113,6 +116,7 @@ impl Failure {
             Self::Survived(_) => plain("ERR_SUBPROCESS_SURVIVED"),
             Self::NotOnPath(command) => ErrorFacts { path: Some(command.clone()), ..plain("ENOENT") },
             Self::NotExecutable(command) => ErrorFacts { path: Some(command.clone()), ..plain("EACCES") },
+            Self::TooLong => plain("E2BIG"),
             Self::NoForeground => plain("ERR_TERMINAL_FOREGROUND"),
             Self::OwnShell => plain("ERR_TERMINAL_SHELL"),
             Self::Untold(_) | Self::NotRunning(_) => plain("ERR_SUBPROCESS_UNKNOWN"),

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
-use crate::wire::{BadBytes, Channel, Kind};
+use crate::wire::{BadBytes, Channel, Kind, MAX_CONTROL};
 
 /// Host to supervisor, about the frame's command (0: about the supervisor).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -348,6 +348,12 @@ pub enum EndReason {
 pub fn encode<T: Serialize>(message: &T) -> Vec<u8> {
     // Serialising plain data into a vector can only fail for types whose length is unknown; ours have none.
     postcard::to_allocvec(message).unwrap_or_default()
+}
+
+/// Whether this can travel as the content of a message: of a longer one the other end takes nothing, and gives the connection up.
+pub fn fits<T: Serialize>(content: &T) -> bool {
+    // The message's own tag takes a byte.
+    postcard::experimental::serialized_size(content).is_ok_and(|size| size < MAX_CONTROL)
 }
 
 /// A message from its bytes.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use protocol::{
     CommandId, Filled, Source, StreamId,
-    control::{EndReason, OutputChannel, Resolve, Start, StreamEnd, ToSupervisor},
+    control::{self, EndReason, OutputChannel, Resolve, Start, StartFailure, StartStage, StreamEnd, ToSupervisor},
 };
 
 use super::{
@@ -13,11 +13,15 @@ use super::{
 };
 use crate::session::{
     command::{Command, Outcome},
+    errno,
     failure::Failure,
     input::Left,
     op::Op,
     request::Request,
 };
+
+/// Linux' longest path, with its NUL.
+const PATH_MAX: usize = 4096;
 
 impl Driver {
     pub(super) fn on_op(&mut self, op: Op) {
@@ -52,6 +56,10 @@ impl Driver {
 
     fn start(&mut self, id: CommandId, command: Arc<Command>, start: Box<Start>) {
         self.found.note_own(id);
+        if !control::fits(&*start) {
+            let failure = Failure::Start { program: command.program().to_owned(), failure: too_long(&start) };
+            return command.start_failed(Err(failure), true);
+        }
         self.commands.insert(id, Active::new(command, start));
         self.open(id);
     }
@@ -120,6 +128,9 @@ impl Driver {
 
     pub(super) fn resolve(&mut self, id: CommandId, request: Arc<Request>, resolve: Resolve) {
         self.found.note_own(id);
+        if !control::fits(&resolve) {
+            return request.answer(Err(Failure::TooLong));
+        }
         self.link.send(id, &ToSupervisor::Resolve(resolve.clone()));
         self.lookups.insert(id, (request, resolve));
     }
@@ -166,6 +177,15 @@ impl Driver {
         for request in asked.iter().filter_map(|key| self.questions.remove(key)) {
             request.answer(Err(Failure::NoForeground));
         }
+    }
+}
+
+/// What the kernel says of words that are too many even to be sent there.
+fn too_long(start: &Start) -> StartFailure {
+    if start.cwd.len() >= PATH_MAX {
+        StartFailure { errno: errno::ENAMETOOLONG, stage: StartStage::Cwd }
+    } else {
+        StartFailure { errno: errno::E2BIG, stage: StartStage::Exec }
     }
 }
 

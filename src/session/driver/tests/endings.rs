@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use protocol::control::{Exit, FromSupervisor, StartFailure, StartStage, Survivor, ToSupervisor};
+use protocol::{
+    control::{Exit, FromSupervisor, Output, Resolve, Start, StartFailure, StartStage, Stdio, Survivor, ToSupervisor},
+    wire::MAX_CONTROL,
+};
 
 use super::{COLLECT, STDOUT, World, fake::Heard};
 use crate::session::{
@@ -55,6 +58,44 @@ async fn c21_a_start_that_failed_rejects_as_node_does_and_leaves_nothing() {
     assert_eq!(command.tree(), Tree::Gone);
     assert_eq!(command.pid(), None);
     assert!(command.is_over(STDOUT));
+}
+
+#[tokio::test]
+async fn c21_words_that_are_too_many_to_be_sent_are_refused_as_the_kernel_would_and_the_line_stays() {
+    let mut world = World::new();
+    let (id, running) = world.running().await;
+    let long = || vec![b'x'; MAX_CONTROL].into();
+    let output = || Output::Drained { spill: None };
+    let start = Start {
+        argv: vec![b"prog".to_vec().into()],
+        cwd: b"/".to_vec().into(),
+        env: Vec::new(),
+        grace_ms: 1000,
+        prepared: None,
+        stdio: Stdio::Pipes { stdin: false, stdout: output(), stderr: output() },
+    };
+    let cases = [
+        (Start { argv: vec![b"prog".to_vec().into(), long()], ..start.clone() }, 7, StartStage::Exec),
+        (Start { env: vec![(b"A".to_vec().into(), Some(long()))], ..start.clone() }, 7, StartStage::Exec),
+        (Start { cwd: long(), ..start }, 36, StartStage::Cwd),
+    ];
+    for (start, errno, stage) in cases {
+        let command = world.command(false, [COLLECT; 2]);
+        world.session.start(&command, start);
+        let failure = StartFailure { errno, stage };
+        assert_eq!(world.outcome(&command).await, Err(Failure::Start { program: "prog".into(), failure }));
+        command.terminate();
+        assert_eq!((command.tree(), command.pid()), (Tree::Gone, None));
+    }
+    let request = Request::new(Arc::clone(&world.wakes));
+    let question = Resolve { command: b"x".to_vec().into(), path: Some(long()), cwd: b"/".to_vec().into() };
+    world.session.resolve(&request, question);
+    let answer = world.until("an answer", || request.take()).await;
+    assert_eq!(answer, Err(Failure::TooLong));
+    assert!(world.fake.heard_nothing().await);
+    world.fake.say(id, &FromSupervisor::Exited(Exit::Code(0)));
+    world.fake.end_outputs(id);
+    assert_eq!(world.outcome(&running).await, Ok(code(0)));
 }
 
 #[tokio::test]

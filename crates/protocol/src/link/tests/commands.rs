@@ -2,10 +2,10 @@
 
 use super::world::attached;
 use crate::{
-    control::ToSupervisor,
+    control::{self, Resolve, ToSupervisor},
     link::Event,
     window,
-    wire::{Channel, FLAG_PACKED, MAX_PAYLOAD, StreamId},
+    wire::{Channel, FLAG_PACKED, MAX_CONTROL, MAX_PAYLOAD, StreamId},
 };
 
 #[test]
@@ -81,4 +81,19 @@ fn no_input_overtakes_a_command_that_fills_several_messages() {
         }
     }
     assert!(matches!(seen[..], [Event::Control { .. }, Event::Data { .. }, Event::End { .. }]), "{}", seen.len());
+}
+
+#[test]
+fn the_longest_message_that_fits_arrives() {
+    let question = |len| Resolve { command: vec![b'x'; len].into(), path: None, cwd: Vec::new().into() };
+    // Besides the bytes: the tag, the length of the command, that there is no path, the length of nothing.
+    let longest = MAX_CONTROL - 7;
+    assert!(control::fits(&question(longest)) && !control::fits(&question(longest + 1)));
+    let mut world = attached();
+    let message = ToSupervisor::Resolve(question(longest));
+    assert_eq!(control::encode(&message).len(), MAX_CONTROL);
+    world.host.send(1, &message);
+    while world.sup_got.control.is_empty() {
+        world.step();
+    }
 }
