@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { matrix, rejection, settled, useWorld } from './world.js'
+import { test } from 'node:test'
+import { matrix, rejection, settled, unless, useWorld } from './world.js'
 
 const world = useWorld()
 
@@ -136,6 +137,14 @@ matrix('C13 a cwd is the directory of the program and PWD is not invented', asyn
   await world.sh('mkdir -p "deep dir/under"')
   const { stdout } = await world.run(['pwd', '-P'], { cwd: `${world.cwd}/deep dir/under` })
   assert.equal(stdout.trim(), `${world.cwd}/deep dir/under`)
+})
+
+test('C13 a program without a shell has the variables that the daemon gives, and no PWD of another directory', { skip: unless('native') }, async () => {
+  const daemons = (await world.witness('tr "\\0" "\\n" < /proc/$$/environ')).trim().split('\n')
+  const { stdout } = await world.run(['env', '-0'])
+  const names = lines => lines.filter(Boolean).map(line => line.slice(0, line.indexOf('='))).sort()
+  assert.deepEqual(names(stdout.split('\0')), names(daemons))
+  for (const name of ['PWD', 'OLDPWD', 'SHLVL', '_']) assert.equal(names(stdout.split('\0')).includes(name), false, name)
 })
 
 matrix('C19 arguments are exact: no shell, no expansion, no trimming', async () => {

@@ -121,6 +121,37 @@ fn the_line_waits_for_the_whole_file_and_becomes_it() {
 }
 
 #[test]
+fn c13_the_binary_gets_the_environment_that_the_shell_got() {
+    for shell in shells() {
+        let place = Place::new("environment", &shell);
+        fs::create_dir_all(place.path("")).unwrap();
+        fs::copy("/usr/bin/env", place.path(".supervisor-x")).unwrap();
+        let root = place.path("");
+        let binary = fake(here(), SUPERVISOR, "0123456789abcdef");
+        let start = with_patience(500, &root, &place.path(".supervisor-x"), &place.path(".upload"), &binary, &[]);
+        // Names that a line might use for itself.
+        let given = ["a", "bin", "dir", "have", "left", "size", "tick", "up", "want", "was", "HOME", "LANG"];
+        let output = Command::new(shell[0])
+            .args(&shell[1..])
+            .args(&start.args)
+            .env_clear()
+            .env("PATH", all_tools())
+            .envs(given.map(|name| (name, "given")))
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let of_bash = |line: &str| line.starts_with("_=") || line == "SHLVL=0";
+        let mut seen: Vec<&str> = text.lines().filter(|line| !of_bash(line)).collect();
+        let path = format!("PATH={}", all_tools());
+        let mut expected: Vec<String> = given.iter().map(|name| format!("{name}=given")).collect();
+        expected.push(path);
+        seen.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(seen, expected, "{shell:?} {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
 fn a_binary_that_is_there_is_started_without_any_upload() {
     for shell in shells() {
         let place = Place::new("present", &shell);

@@ -1,7 +1,10 @@
 //! The environment that commands start from (C13): what the daemon gave the last joiner.
 
+use std::ffi::OsStr;
 use std::io::Read;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use process::account;
 use process::environment::{Environment, ScrubRules};
@@ -58,7 +61,8 @@ impl Ambient {
 
     /// Reads the environment of a login shell, once for all joiners; without an answer the ambient one stays.
     pub fn log_in(&mut self) {
-        if let Some(environment) = login::environment(&self.raw, &self.shell) {
+        let home = self.home.as_deref().filter(|home| Path::new(OsStr::from_bytes(home)).is_dir()).unwrap_or(b"/");
+        if let Some(environment) = login::environment(&self.raw, &self.shell, home) {
             self.raw = environment;
             self.logged_in = true;
             self.scrub();

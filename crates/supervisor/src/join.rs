@@ -53,7 +53,13 @@ pub fn run(directory: &Path) -> io::Result<()> {
 fn environment() -> io::Result<OwnedFd> {
     let memfd = rustix::fs::memfd_create(c"environment", MemfdFlags::CLOEXEC)?;
     let mut text = Vec::new();
+    let program = std::env::args_os().next();
     for (name, value) in std::env::vars_os() {
+        // What bash gives to the program that it becomes, whatever it was given itself: the name by which it found it, and how deep
+        // it was nested.
+        if (name == "_" && Some(&value) == program.as_ref()) || (name == "SHLVL" && value == "0") {
+            continue;
+        }
         text.extend([name.into_vec(), b"=".to_vec(), value.into_vec(), b"\0".to_vec()].concat());
     }
     let mut rest = &text[..];

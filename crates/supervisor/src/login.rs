@@ -4,7 +4,7 @@ use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use process::environment::Environment;
+use process::environment::{Change, Environment};
 use process::image::ExecImage;
 use process::spawn::{Started, spawn};
 use process::{exit, pipe, stdio, terminate};
@@ -14,13 +14,15 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Longest environment that is taken.
 const LONGEST: u64 = 8 * 1024 * 1024;
+/// What each shell sets for itself, and no profile means.
+const INVENTED: [&[u8]; 4] = [b"PWD", b"OLDPWD", b"SHLVL", b"_"];
 /// Prints what the shell exports, entries ending in NUL.
 const SCRIPT: &[u8] = b"exec cat /proc/self/environ";
 
-/// What a login shell started with `ambient` exports; `None` when it does not say so in time.
-pub fn environment(ambient: &Environment, shell: &[u8]) -> Option<Environment> {
+/// What a login shell started with `ambient` in `home` exports; `None` when it does not say so in time.
+pub fn environment(ambient: &Environment, shell: &[u8], home: &[u8]) -> Option<Environment> {
     let argv = [shell.to_vec(), b"-l".to_vec(), b"-c".to_vec(), SCRIPT.to_vec()];
-    let image = ExecImage::new(&argv, ambient, None).ok()?;
+    let image = ExecImage::new(&argv, ambient, Some(home)).ok()?;
     let (read, write) = pipe::pair().ok()?;
     let null = stdio::null().ok()?;
     let streams = [null.as_fd(), write.as_fd(), null.as_fd()];
@@ -28,7 +30,12 @@ pub fn environment(ambient: &Environment, shell: &[u8]) -> Option<Environment> {
     drop(write);
     let text = read_in_time(read);
     end(&started);
-    let environment = Environment::from_entries(text?.split(|&byte| byte == 0));
+    let mut environment = Environment::from_entries(text?.split(|&byte| byte == 0));
+    let changes = INVENTED.map(|name| {
+        let change = ambient.get(name).map_or(Change::Remove, |value| Change::Set(value.to_vec()));
+        (name.to_vec(), change)
+    });
+    environment.apply(&changes).ok()?;
     environment.get(b"PATH").is_some().then_some(environment)
 }
 

@@ -162,6 +162,17 @@ fn c14_ignored_input_is_the_null_device() {
 }
 
 #[test]
+fn c13_what_the_shell_before_the_joiner_added_is_not_ambient() {
+    let root = host::scratch("added");
+    let mut host = Host::session(&root, Settings::default(), true);
+    let name = format!("_={}", host::binary());
+    host.connect(host::Line::open_with(&["env", "SHLVL=0", "PWD=/given", &name], &root));
+    let (_, text) = host.output(&["env"]);
+    assert!(!text.lines().any(|line| line.starts_with("SHLVL=") || line.starts_with("_=")), "{text}");
+    assert!(text.contains("PWD=/given\n"), "{text}");
+}
+
+#[test]
 fn c13_a_login_environment_is_read_when_it_is_asked_for() {
     for login_environment in [true, false] {
         let home = host::scratch("login-home");
@@ -171,10 +182,14 @@ fn c13_a_login_environment_is_read_when_it_is_asked_for() {
         let settings = Settings { login_environment, ..Settings::default() };
         let mut host = Host::session(&root, settings, true);
         let home_variable = format!("HOME={}", home.display());
-        host.connect(host::Line::open_with(&["env", &home_variable], &root));
+        let own = ["env", "-u", "PWD", "-u", "OLDPWD", "-u", "SHLVL", "-u", "_", &home_variable];
+        host.connect(host::Line::open_with(&own, &root));
         let (_, text) = host.output(&["sh", "-c", "echo ${FROM_PROFILE-no} $AMBIENT ${MY_TOKEN-none}"]);
         let expected = if login_environment { "yes seen none\n" } else { "no seen none\n" };
         assert_eq!(text, expected);
+        let (_, text) = host.output(&["env"]);
+        let invented = |line: &str| ["PWD=", "OLDPWD=", "SHLVL=", "_="].iter().any(|name| line.starts_with(name));
+        assert!(!text.lines().any(invented), "{text}");
         host.shut_down();
         std::fs::remove_dir_all(home).unwrap();
     }
