@@ -64,6 +64,8 @@ test('C52 C53 the foreground group is seen, seen waiting, and can be interrupted
     return foreground.processGroupId !== terminal.pid && foreground
   }, PATIENCE_MS, 'the sleeper in front')
   assert.equal(group.inputWaiting, false)
+  // Until then it is the shell still, which minds no signal.
+  await until(async () => (await world.sh(`cat /proc/${group.processGroupId}/comm`)).stdout === 'sleep\n', PATIENCE_MS, 'the program')
   assert.equal(await terminal.signalForeground('SIGINT'), group.processGroupId)
   await until(async () => (await terminal.inspectForeground())?.inputWaiting, PATIENCE_MS, 'the shell again')
   await terminal.write('echo code $?\n')
