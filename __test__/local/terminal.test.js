@@ -154,3 +154,15 @@ test('C56 a reader that pauses holds the program, and costs its window only', as
   assert.equal(length, 100_000_000)
   assert.ok(process.memoryUsage().rss - before < 64 << 20)
 })
+
+test('C52 C54 who asks again and again until the program is over always hears an answer', async () => {
+  const round = async () => {
+    const terminal = await world.terminal(['sh', '-c', 'echo hi; sleep 0.05'])
+    terminal.output.resume()
+    const asked = (async () => { while (await terminal.inspectForeground()); })()
+    await within(terminal.done, PATIENCE_MS, 'the outcome')
+    await within(asked.catch(() => {}), PATIENCE_MS, 'the last answer')
+    await within(terminal.terminate(), PATIENCE_MS, 'the end')
+  }
+  for (let count = 0; count < 60; count += 1) await round()
+})

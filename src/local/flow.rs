@@ -89,11 +89,12 @@ impl Flow {
     /// Waits until the reader has given what is there now, as far as there is room for it. Blocks the thread.
     pub fn wait_until_given(&self) {
         let (given, heard) = oneshot::channel();
-        if let Some(askers) = &mut *self.askers() {
-            askers.push(given);
+        match &mut *self.askers() {
+            Some(askers) => askers.push(given),
+            None => return,
         }
         self.changed.notify_one();
-        // Fails when there is no reader, or it ends: nothing more is given then.
+        // Fails when the reader ends: nothing more is given then.
         let _ = heard.blocking_recv();
     }
 
@@ -121,5 +122,24 @@ impl Flow {
     /// Resolves when any of this changed since the last time.
     pub async fn changed(&self) {
         self.changed.notified().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::mpsc, thread, time::Duration};
+
+    use super::*;
+
+    #[test]
+    fn c52_nobody_waits_for_a_reader_that_has_ended() {
+        let (over, heard) = mpsc::channel();
+        thread::spawn(move || {
+            let flow = Flow::default();
+            flow.end();
+            flow.wait_until_given();
+            over.send(())
+        });
+        assert_eq!(heard.recv_timeout(Duration::from_secs(10)), Ok(()));
     }
 }
