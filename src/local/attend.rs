@@ -47,7 +47,7 @@ pub fn attend(
     let writing = input.is_some().then(|| Arc::clone(&changed));
     let leader = Leader::new(pid);
     let is_terminal = terminal.is_some();
-    let tree = Arc::new(Tree::new(Arc::clone(command), leader, terminal, writing, Arc::clone(living)));
+    let tree = Arc::new(Tree::new(command, leader, terminal, writing, Arc::clone(living)));
     let ladder = Ladder::new(Arc::clone(&tree), grace);
     let (ops, wishes) = mpsc::unbounded_channel::<Op>();
     // Prepared processes are a supervisor's.
@@ -59,5 +59,6 @@ pub fn attend(
     }
     let session = Arc::clone(tree.session());
     runtime.spawn(Wishes { ladder: Arc::clone(&ladder), session, flows, input: changed }.run(wishes));
-    runtime.spawn(Life { tree, ladder, ended: pidfd.into_owned(), outputs: readings, grace }.run());
+    let command = Arc::clone(command);
+    runtime.spawn(Life { command, tree, ladder, ended: pidfd.into_owned(), outputs: readings, grace }.run());
 }

@@ -13,7 +13,7 @@ use protocol::control::Survivor;
 use tokio::time;
 
 use super::{passes, tree::Tree};
-use crate::session::{command::Tree as Known, failure::Failure};
+use crate::session::failure::Failure;
 
 /// After a SIGKILL, how soon somebody new is looked for, and how rarely at last.
 const SOON: Duration = Duration::from_millis(20);
@@ -92,7 +92,7 @@ impl Ladder {
             }
             if !met.denied.is_empty() && met.denied.len() >= met.living {
                 let survivors = met.denied.iter().map(survivor).collect();
-                return self.tree.command.set_tree(Known::Stuck(Failure::Survived(survivors)));
+                return self.tree.stuck(Failure::Survived(survivors));
             }
             if time::timeout(pause, self.tree.gone()).await.is_ok() {
                 return;

@@ -6,7 +6,10 @@ use process::exit::Exit;
 use tokio::{io::Interest, task::JoinHandle, time};
 
 use super::{flow::Flow, ladder::Ladder, numbers, tree::Tree, watched::watch};
-use crate::session::{command::Outcome, failure::Failure};
+use crate::session::{
+    command::{Command, Outcome},
+    failure::Failure,
+};
 
 /// How often an end is asked for that no event will tell.
 const UNTOLD: Duration = Duration::from_millis(15);
@@ -37,6 +40,8 @@ pub enum Held {
 
 /// Follows one command.
 pub struct Life {
+    /// It exists until its session has ended, whoever else has it.
+    pub command: Arc<Command>,
     /// Its session.
     pub tree: Arc<Tree>,
     /// Ends the session.
@@ -53,7 +58,7 @@ impl Life {
     /// Runs to the end of the session.
     pub async fn run(self) {
         let outcome = self.outcome().await;
-        let tree = Arc::clone(&self.tree);
+        let (_command, tree) = (Arc::clone(&self.command), Arc::clone(&self.tree));
         let terminal = tree.session().terminal.clone();
         if let Some(terminal) = &terminal {
             terminal.program_exited();
@@ -111,7 +116,7 @@ impl Life {
                 let _ = output.task.await;
             }
         }
-        self.tree.command.settle(outcome);
+        self.command.settle(outcome);
     }
 }
 

@@ -1,6 +1,9 @@
 //! What is known of a command's session after its leader, and whether somebody ends it.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use process::{Pid, number, session::Member, table};
 use tokio::{
@@ -17,7 +20,10 @@ use super::{
     terminal::Far,
     watched::watch,
 };
-use crate::session::command::{Command, Tree as Known};
+use crate::session::{
+    command::{Command, Tree as Known},
+    failure::Failure,
+};
 
 /// How soon a session is looked at again of which no member is held, and how rarely at last.
 const SOON: Duration = Duration::from_millis(15);
@@ -26,8 +32,8 @@ const SELDOM: Duration = Duration::from_millis(500);
 /// One session.
 #[derive(Debug)]
 pub struct Tree {
-    /// Whose it is.
-    pub command: Arc<Command>,
+    /// Whose it is. Who takes the command's wishes has this, as long as there is a command: it must not be kept from here.
+    command: Weak<Command>,
     session: Arc<Session>,
     /// Told when the input is closed, if there is one.
     writing: Option<Arc<Notify>>,
@@ -38,7 +44,7 @@ pub struct Tree {
 impl Tree {
     /// A session that has just begun.
     pub fn new(
-        command: Arc<Command>,
+        command: &Arc<Command>,
         leader: Leader,
         terminal: Option<Arc<Far>>,
         writing: Option<Arc<Notify>>,
@@ -47,7 +53,7 @@ impl Tree {
         let session = Arc::new(Session { leader, terminal });
         guard::begin(session.leader.pid());
         living.add(&session);
-        Self { command, session, writing, living, gone: value::Sender::new(false) }
+        Self { command: Arc::downgrade(command), session, writing, living, gone: value::Sender::new(false) }
     }
 
     /// Whom signals go to.
@@ -99,11 +105,23 @@ impl Tree {
         self.living.remove(&self.session);
         guard::end(self.leader().pid());
         self.gone.send_replace(true);
-        self.command.close_input();
+        let command = self.command.upgrade();
+        if let Some(command) = &command {
+            command.close_input();
+        }
         if let Some(writing) = &self.writing {
             writing.notify_one();
         }
-        self.command.set_tree(Known::Gone);
+        if let Some(command) = command {
+            command.set_tree(Known::Gone);
+        }
+    }
+
+    /// Who is left of it can't be ended.
+    pub fn stuck(&self, failure: Failure) {
+        if let Some(command) = self.command.upgrade() {
+            command.set_tree(Known::Stuck(failure));
+        }
     }
 }
 

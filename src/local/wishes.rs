@@ -21,7 +21,7 @@ pub struct Wishes {
 }
 
 impl Wishes {
-    /// Passes wishes on as long as the command exists.
+    /// Passes wishes on as long as the command exists, which therefore nothing here may keep.
     pub async fn run(self, mut ops: UnboundedReceiver<Op>) {
         while let Some(op) = ops.recv().await {
             match op {
