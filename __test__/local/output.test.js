@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, readdirSync, statSync } from 'no
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { until, within } from '../support/deadline.js'
 import { PATIENCE_MS, bytesOf, host, isAlive, useWorld } from './support.js'
 
@@ -88,6 +89,14 @@ test('C15 a stream that nobody reads holds its writer, not the other stream nor 
 test('C71 inherited output goes to the harness\' own descriptor', async () => {
   const { stdout, stderr, code } = await host('inherit.mjs').over
   assert.deepEqual({ stdout, stderr, code }, { stdout: 'same out\nout\n', stderr: 'err\n', code: 0 })
+})
+
+test('C16 C71 a program writes as slowly as the reader of the harness\' own output reads, and loses nothing', async () => {
+  const fixture = fileURLToPath(new URL('fixtures/inherit-wide.mjs', import.meta.url))
+  const { stdout, stderr } = await world.sh('"$NODE" "$FIXTURE" | (sleep 1; cat)', { env: { NODE: process.execPath, FIXTURE: fixture }, stdout: { maxBytes: 2 << 20 } })
+  assert.equal(stderr, 'exit 0\n')
+  const numbers = Array.from({ length: 100_000 }, (_, index) => `${index + 1}\n`).join('')
+  assert.ok(stdout === `first\n${numbers}last\n`, `${stdout.length} characters`)
 })
 
 test('C17 the last bytes are kept exactly, read by offsets, with the whole stream in a private file', async () => {

@@ -100,6 +100,7 @@ pub(crate) fn become_program(program: &Program, stdio: [RawFd; 3], terminal: boo
         if unsafe { libc::dup2(source, target) } < 0 {
             return failure(Stage::Setup);
         }
+        make_blocking(target);
     }
     // SAFETY: TIOCSCTTY takes a number: 0, do not steal. ioctl is a plain system call, async-signal-safe.
     if terminal && unsafe { libc::ioctl(0, libc::TIOCSCTTY as _, 0) } < 0 {
@@ -145,6 +146,18 @@ fn exec(program: &Program) -> Failure {
         next = unsafe { next.add(1) };
     }
     Failure { stage: Stage::Exec, errno: if denied { libc::EACCES } else { missing } }
+}
+
+/// Programs expect streams that wait, as Node gives them; a harness' own, which they may inherit, need not be of that kind. Nothing
+/// is lost when that fails. Async-signal-safe.
+fn make_blocking(descriptor: RawFd) {
+    // SAFETY: fcntl takes numbers here; a plain system call, async-signal-safe.
+    unsafe {
+        let flags = libc::fcntl(descriptor, libc::F_GETFL);
+        if flags >= 0 && flags & libc::O_NONBLOCK != 0 {
+            libc::fcntl(descriptor, libc::F_SETFL, flags & !libc::O_NONBLOCK);
+        }
+    }
 }
 
 fn failure(stage: Stage) -> Failure {

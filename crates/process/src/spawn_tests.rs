@@ -57,6 +57,17 @@ fn c11_the_pid_is_also_the_session_and_the_group() {
 }
 
 #[test]
+fn c16_an_open_file_that_does_not_wait_does_for_the_program_that_gets_it() {
+    for way in both() {
+        let (_read, write) = crate::pipe::pair().unwrap();
+        crate::stdio::set_nonblocking(&write).unwrap();
+        Fixture::started_with(way, &["true"], &environment(), &write).join();
+        let flags = rustix::fs::fcntl_getfl(&write).unwrap();
+        assert!(!flags.contains(rustix::fs::OFlags::NONBLOCK), "{way:?}");
+    }
+}
+
+#[test]
 fn c21_failures_are_facts_with_their_stage() {
     let directory = scratch("failures");
     let file = |name: &str, text: &str, mode: u32| {

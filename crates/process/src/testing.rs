@@ -46,9 +46,13 @@ impl Fixture {
     }
 
     pub fn started(way: Way, argv: &[&str], environment: &Environment) -> Self {
+        Self::started_with(way, argv, environment, &stdio::null().unwrap())
+    }
+
+    pub fn started_with(way: Way, argv: &[&str], environment: &Environment, output: &OwnedFd) -> Self {
         let null = stdio::null().unwrap();
         let (pid, pidfd) =
-            start(way, image(argv, environment, None), [&null, &null, &null], &Settings::default()).unwrap();
+            start(way, image(argv, environment, None), [&null, output, &null], &Settings::default()).unwrap();
         Self { pid, pidfd }
     }
 
