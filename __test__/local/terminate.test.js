@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { until, within } from '../support/deadline.js'
 import { PATIENCE_MS, World, isAlive, useWorld } from './support.js'
 
@@ -98,4 +101,14 @@ test('C30 three hundred at once are ended in little more than the grace', async 
   await until(() => handles.every(({ pid }) => isAlive(pid)), PATIENCE_MS, 'all of them')
   await own.dispose()
   assert.deepEqual(handles.filter(({ pid }) => isAlive(pid)), [])
+})
+
+const LIMITED = process.platform !== 'linux' ? 'unshare(1) and prlimit(1) are Linux\'' : process.getuid() !== 0 && 'becomes another user, which only root may'
+test('C30 C32 a tree that took the last process that its user may have is ended all the same', { skip: LIMITED }, async () => {
+  const limits = ['--reuid=54399', '--regid=54399', '--clear-groups', 'prlimit', '--nproc=60', 'env', 'HOME=/tmp']
+  const fixture = fileURLToPath(new URL('fixtures/limited.mjs', import.meta.url))
+  // The shell reaps the orphans, which count.
+  const shell = ['sh', '-c', '"$@"; exit $?', 'sh', 'setpriv', ...limits, process.execPath, fixture]
+  const { stdout } = await promisify(execFile)('unshare', ['--pid', '--fork', '--kill-child', '--mount-proc', ...shell], { timeout: PATIENCE_MS, killSignal: 'SIGKILL' })
+  assert.deepEqual(JSON.parse(stdout), { signal: 'SIGKILL', exitCode: 0, tree: true })
 })

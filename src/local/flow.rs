@@ -86,8 +86,8 @@ impl Flow {
         self.cut.load(Ordering::Acquire)
     }
 
-    /// Waits until the reader has given what is there now, as far as there is room for it. Blocks the thread.
-    pub fn wait_until_given(&self) {
+    /// Waits until the reader has given what is there now, as far as there is room for it.
+    pub async fn given_until_now(&self) {
         let (given, heard) = oneshot::channel();
         match &mut *self.askers() {
             Some(askers) => askers.push(given),
@@ -95,7 +95,7 @@ impl Flow {
         }
         self.changed.notify_one();
         // Fails when the reader ends: nothing more is given then.
-        let _ = heard.blocking_recv();
+        let _ = heard.await;
     }
 
     /// Whether somebody waits until what is there has been given.
@@ -127,19 +127,14 @@ impl Flow {
 
 #[cfg(test)]
 mod tests {
-    use std::{sync::mpsc, thread, time::Duration};
+    use std::time::Duration;
 
     use super::*;
 
-    #[test]
-    fn c52_nobody_waits_for_a_reader_that_has_ended() {
-        let (over, heard) = mpsc::channel();
-        thread::spawn(move || {
-            let flow = Flow::default();
-            flow.end();
-            flow.wait_until_given();
-            over.send(())
-        });
-        assert_eq!(heard.recv_timeout(Duration::from_secs(10)), Ok(()));
+    #[tokio::test]
+    async fn c52_nobody_waits_for_a_reader_that_has_ended() {
+        let flow = Flow::default();
+        flow.end();
+        assert!(tokio::time::timeout(Duration::from_secs(10), flow.given_until_now()).await.is_ok());
     }
 }

@@ -15,7 +15,7 @@ use process::{Pid, environment::Environment, image::ExecImage, stdio};
 use rustix::fs::MemfdFlags;
 use tokio::{io::Interest, runtime::Handle};
 
-use super::watched::watch;
+use super::{side::aside, watched::watch};
 use crate::remote::PackedSupervisor;
 
 /// Killed ones are replaced so often.
@@ -91,8 +91,8 @@ impl Guard {
         self.lives -= 1;
         let packed = self.packed.clone();
         self.runtime.spawn(async move {
-            let started = tokio::task::spawn_blocking(move || start(&packed)).await;
-            let Ok(Ok((pid, ended, told))) = started else {
+            let started = aside(move || start(&packed)).await;
+            let Some(Ok((pid, ended, told))) = started else {
                 tracing::debug!(?started, "no guard beside this process");
                 return;
             };

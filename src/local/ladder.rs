@@ -12,7 +12,7 @@ use process::terminate::{Denied, LeadersGroup};
 use protocol::control::Survivor;
 use tokio::time;
 
-use super::{passes, tree::Tree};
+use super::{passes, side::aside, tree::Tree};
 use crate::session::failure::Failure;
 
 /// After a SIGKILL, how soon somebody new is looked for, and how rarely at last.
@@ -74,7 +74,7 @@ impl Ladder {
     async fn look(&self) {
         if self.tree.session().terminal.is_some() {
             let session = Arc::clone(self.tree.session());
-            let _ = tokio::task::spawn_blocking(move || session.look()).await;
+            aside(move || session.look()).await;
         }
     }
 

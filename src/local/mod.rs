@@ -24,6 +24,7 @@ mod loan;
 mod numbers;
 mod passes;
 mod reader;
+mod side;
 mod spill;
 pub mod start;
 pub mod terminal;

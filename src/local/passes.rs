@@ -1,7 +1,13 @@
 //! Passes over `/proc`: one serves everybody who waits, off every thread that has something else to do, and none begins sooner
-//! than 15 ms after the one before.
+//! than 15 ms after the one before. Who gets no thread for that makes a pass of its own, at once.
 
-use std::{collections::HashMap, io, sync::OnceLock, time::Duration};
+use std::{
+    collections::HashMap,
+    io,
+    sync::mpsc::Receiver,
+    thread,
+    time::{Duration, Instant},
+};
 
 use process::{
     Pid,
@@ -9,10 +15,9 @@ use process::{
     table::{self, Snapshot},
     terminate::{self, Denied, LeadersGroup},
 };
-use tokio::{
-    sync::{mpsc, oneshot},
-    time::Instant,
-};
+use tokio::sync::oneshot;
+
+use super::side::Side;
 
 const APART: Duration = Duration::from_millis(15);
 /// How often a pass that found nobody is repeated when processes vanished under it.
@@ -58,25 +63,19 @@ pub async fn kill(session: Pid, group: LeadersGroup) -> io::Result<Met> {
 }
 
 async fn done<T>(job: impl FnOnce(oneshot::Sender<io::Result<T>>) -> Job) -> io::Result<T> {
-    static JOBS: OnceLock<mpsc::UnboundedSender<Job>> = OnceLock::new();
-    let jobs = JOBS.get_or_init(|| {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        tokio::spawn(serve(receiver));
-        sender
-    });
-    let (sender, receiver) = oneshot::channel();
-    let over = |_| io::Error::from(io::ErrorKind::BrokenPipe);
-    jobs.send(job(sender)).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
-    receiver.await.map_err(over)?
+    static JOBS: Side<Job> = Side::new("dsh-passes", serve);
+    let (answer, heard) = oneshot::channel();
+    if let Err(job) = JOBS.give(job(answer)) {
+        run(vec![job]);
+    }
+    heard.await.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?
 }
 
-async fn serve(mut jobs: mpsc::UnboundedReceiver<Job>) {
-    let mut batch = Vec::new();
-    while jobs.recv_many(&mut batch, usize::MAX).await > 0 {
+fn serve(jobs: &Receiver<Job>) {
+    while let Ok(first) = jobs.recv() {
         let begun = Instant::now();
-        let jobs = std::mem::take(&mut batch);
-        let _ = tokio::task::spawn_blocking(move || run(jobs)).await;
-        tokio::time::sleep_until(begun + APART).await;
+        run(std::iter::once(first).chain(jobs.try_iter()).collect());
+        thread::sleep(APART.saturating_sub(begun.elapsed()));
     }
 }
 

@@ -21,12 +21,7 @@ use super::{
     reader::{Reader, Sink},
     start::{self, Program},
 };
-use crate::session::{
-    command::Command,
-    failure::Failure,
-    input::Shortcut,
-    request::{Answer, Request},
-};
+use crate::session::{command::Command, failure::Failure, input::Shortcut, request::Answer};
 
 /// What a kernel says to a signal that it does not know.
 const EINVAL: i32 = 22;
@@ -102,32 +97,41 @@ impl Far {
         self.lock().take();
     }
 
-    /// Answers which group is in front and whether it waits for input, after what was shown until then. Blocks for a pass over
-    /// `/proc`.
-    pub fn inspect(&self, leader: &Leader, request: &Request) {
+    /// Which group is in front and whether it waits for input. Blocks for a pass over `/proc`.
+    ///
+    /// # Errors
+    /// None.
+    pub fn inspect(&self, leader: &Leader) -> Result<Answer, Failure> {
         let _ = self.look(leader);
         let foreground = self.lock().as_ref().and_then(|terminal| Some((terminal.foreground()?, terminal.device())));
         let foreground = foreground.map(|(group, device)| {
             (group.as_raw_pid().cast_unsigned(), process::waiting::input_waiting(leader.pid(), group, device))
         });
-        self.flow.wait_until_given();
-        request.answer(Ok(Answer::Foreground(foreground)));
+        Ok(Answer::Foreground(foreground))
     }
 
-    /// Signals the group in front and answers its id. Blocks for a pass over `/proc`.
-    pub fn signal(&self, leader: &Leader, signal: u8, request: &Request) {
-        let Some(signal) = numbers::signal(signal) else { return request.answer(Err(Failure::Signal(EINVAL))) };
+    /// Waits until JavaScript has been given what it shows now.
+    pub async fn shown(&self) {
+        self.flow.given_until_now().await;
+    }
+
+    /// Signals the group in front and gives its id. Blocks for a pass over `/proc`.
+    ///
+    /// # Errors
+    /// When there is none, it is not to be signalled so, or the system refuses.
+    pub fn signal(&self, leader: &Leader, signal: u8) -> Result<Answer, Failure> {
+        let signal = numbers::signal(signal).ok_or(Failure::Signal(EINVAL))?;
         let _ = self.look(leader);
         let sent =
             leader.while_kept(|pid| self.lock().as_ref().map(|terminal| terminal.signal_foreground(pid, signal)));
-        request.answer(match sent.flatten() {
+        match sent.flatten() {
             Some(Ok(group)) => Ok(Answer::Group(group.as_raw_pid().cast_unsigned())),
             None | Some(Err(ForegroundError::Unresolved)) => Err(Failure::NoForeground),
             Some(Err(ForegroundError::OwnShell)) => Err(Failure::OwnShell),
             Some(Err(ForegroundError::Refused(error))) => {
                 Err(Failure::Signal(numbers::error(error.raw_os_error().unwrap_or(libc::EIO))))
             }
-        });
+        }
     }
 
     /// Looks who left the session. Blocks for a pass over `/proc`.

@@ -5,8 +5,12 @@ use std::sync::Arc;
 use protocol::control::OutputChannel;
 use tokio::sync::{Notify, mpsc::UnboundedReceiver};
 
-use super::{flow::Flow, ladder::Ladder, living::Session, terminal::Far};
-use crate::session::{failure::Failure, op::Op, request::Request};
+use super::{flow::Flow, ladder::Ladder, living::Session, side::aside, terminal::Far};
+use crate::session::{
+    failure::Failure,
+    op::Op,
+    request::{Answer, Request},
+};
 
 /// Whom wishes go to.
 pub struct Wishes {
@@ -30,12 +34,10 @@ impl Wishes {
                 Op::Consumed(_, channel, bytes) => self.flow(channel, |flow| flow.consumed(bytes)),
                 Op::CloseOutput(_, channel) => self.flow(channel, Flow::close),
                 Op::Inspect(_, request) => {
-                    self.ask(request, |terminal, session, request| terminal.inspect(&session.leader, request));
+                    self.ask(request, |terminal, session| terminal.inspect(&session.leader), true)
                 }
                 Op::Signal(_, request, signal) => {
-                    self.ask(request, move |terminal, session, request| {
-                        terminal.signal(&session.leader, signal, request)
-                    });
+                    self.ask(request, move |terminal, session| terminal.signal(&session.leader, signal), false);
                 }
                 // The rest is for supervisors.
                 _ => {}
@@ -43,12 +45,22 @@ impl Wishes {
         }
     }
 
-    /// Lets a question be answered where it may block.
-    fn ask(&self, request: Arc<Request>, answer: impl FnOnce(&Far, &Session, &Request) + Send + 'static) {
+    /// Lets a question be answered where it may block; if `shown`, after what its terminal has shown until then.
+    fn ask(
+        &self,
+        request: Arc<Request>,
+        answer: impl FnOnce(&Far, &Session) -> Result<Answer, Failure> + Send + 'static,
+        shown: bool,
+    ) {
         let session = Arc::clone(&self.session);
-        tokio::task::spawn_blocking(move || match &session.terminal {
-            Some(terminal) => answer(terminal, &session, &request),
-            None => request.answer(Err(Failure::NoForeground)),
+        tokio::spawn(async move {
+            let Some(terminal) = session.terminal.clone() else { return request.answer(Err(Failure::NoForeground)) };
+            let asked = Arc::clone(&terminal);
+            let answer = aside(move || answer(&asked, &session)).await;
+            if shown {
+                terminal.shown().await;
+            }
+            request.answer(answer.unwrap_or(Err(Failure::NoForeground)));
         });
     }
 
