@@ -15,6 +15,7 @@ use tokio::io::{Interest, unix::AsyncFd};
 use super::{
     flow::{Flow, WORTH_TELLING},
     loan::{FAST, Loan},
+    side::on_disk,
     spill::Spill,
     watched::watch,
 };
@@ -51,6 +52,8 @@ pub enum Sink {
         window: u64,
         /// The file.
         spill: Option<Spill>,
+        /// What was read and is not in either yet.
+        unkept: Vec<u8>,
     },
 }
 
@@ -79,9 +82,9 @@ impl Reader {
         pipe.release();
         self.flow.end();
         let spilled = match self.sink {
-            Sink::Tail { window, spill: Some(spill) } => {
+            Sink::Tail { window, spill: Some(spill), .. } if spill.is_open() => {
                 let keep = reason == EndReason::Eof && total > window;
-                tokio::task::block_in_place(|| spill.finish(keep))
+                on_disk(move || spill.finish(keep)).await.unwrap_or(false)
             }
             _ => false,
         };
@@ -141,6 +144,7 @@ impl Reader {
                 Ok(0) => return EndReason::Eof,
                 Ok(count) => {
                     *total += count as u64;
+                    self.keep_spilled().await;
                     pipe.grow_if_busy(*total);
                     lends = *total >= BUSY && count >= FAST && self.is_even(count);
                 }
@@ -231,14 +235,35 @@ impl Reader {
     fn keep(&mut self, bytes: &[u8]) {
         match &mut self.sink {
             Sink::Queue => self.give(bytes.to_vec()),
-            Sink::Tail { window, spill } => {
-                if let Some(spill) = spill.as_mut().filter(|spill| !spill.is_lost()) {
-                    // A slow disk holds this stream only.
-                    tokio::task::block_in_place(|| spill_to(spill, bytes, *window, &self.command, self.channel));
+            Sink::Tail { window, spill, unkept } => {
+                let spills = |spill: &Spill| {
+                    let total = self.command.total(self.channel) + bytes.len() as u64;
+                    !spill.is_lost() && (spill.is_open() || total > *window)
+                };
+                if spill.as_ref().is_some_and(spills) {
+                    unkept.extend_from_slice(bytes);
+                } else {
+                    self.command.push(self.channel, bytes);
                 }
-                self.command.push(self.channel, bytes);
             }
         }
+    }
+
+    /// Keeps what has to go through the file. A slow disk holds such streams only.
+    async fn keep_spilled(&mut self) {
+        let Sink::Tail { window, spill, unkept } = &mut self.sink else { return };
+        if unkept.is_empty() {
+            return;
+        }
+        let (window, bytes, channel) = (*window, std::mem::take(unkept), self.channel);
+        let Some(mut file) = spill.take() else { return };
+        let command = Arc::clone(&self.command);
+        *spill = on_disk(move || {
+            spill_to(&mut file, &bytes, window, &command, channel);
+            command.push(channel, &bytes);
+            file
+        })
+        .await;
     }
 }
 

@@ -58,12 +58,22 @@ type Work = Box<dyn FnOnce() + Send>;
 /// Does something that blocks for a few milliseconds at most, aside; here if that can't be. `None` when it panicked.
 pub async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     static SIDE: Side<Work> = Side::new("dsh-aside", |works| works.iter().for_each(|work| work()));
+    run(&SIDE, work).await
+}
+
+/// The same for what a disk may hold for longer: it has a thread of its own.
+pub async fn on_disk<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    static SIDE: Side<Work> = Side::new("dsh-disk", |works| works.iter().for_each(|work| work()));
+    run(&SIDE, work).await
+}
+
+async fn run<T: Send + 'static>(side: &Side<Work>, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let (answer, heard) = oneshot::channel();
     let work: Work = Box::new(move || {
         // Fails when nobody waits for it any more.
         let _ = answer.send(work());
     });
-    if let Err(work) = SIDE.give(work) {
+    if let Err(work) = side.give(work) {
         work();
     }
     heard.await.ok()

@@ -167,5 +167,9 @@ fn follow(
 fn sink(mode: Mode, channel: OutputChannel, place: &Place) -> Sink {
     let Mode::Tail { window, spill } = mode else { return Sink::Queue };
     let label = if channel == OutputChannel::Stdout { "stdout" } else { "stderr" };
-    Sink::Tail { window: window as u64, spill: spill.map(|cap| Spill::new(place.clone(), label, cap)) }
+    Sink::Tail {
+        window: window as u64,
+        spill: spill.map(|cap| Spill::new(place.clone(), label, cap)),
+        unkept: Vec::new(),
+    }
 }
