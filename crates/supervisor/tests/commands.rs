@@ -5,7 +5,7 @@
 mod host;
 
 use host::Host;
-use protocol::control::{Exit, StartStage, Stdio};
+use protocol::control::{Exit, FromSupervisor, StartStage, Stdio, ToSupervisor};
 use protocol::handshake::Settings;
 use serde_bytes::ByteBuf;
 
@@ -137,6 +137,33 @@ fn long_arguments_and_environments_travel_whole() {
     assert_eq!(host.finish(id).text(), "1001 131071 131000\n");
     let id = host.run(&["true", &"x".repeat(131_072)]);
     assert_eq!(host.finish(id).failure.as_ref().unwrap().errno, libc::E2BIG);
+}
+
+#[test]
+fn c80_a_list_of_running_commands_with_very_long_words_can_be_sent() {
+    let mut host = Host::new("list");
+    let word = "x".repeat(100_000);
+    let argv: Vec<&str> = ["sh", "-c", "sleep 6010", "sh"].into_iter().chain([word.as_str(); 15]).collect();
+    let ids: Vec<u32> = (0..8).map(|_| host.run(&argv)).collect();
+    for &id in &ids {
+        host.started(id);
+    }
+    host.link.send(0, &ToSupervisor::ListRunning);
+    let list = |host: &Host| {
+        host.about_supervisor.iter().find_map(|message| match message {
+            FromSupervisor::Running(list) => Some(list.clone()),
+            _ => None,
+        })
+    };
+    host.until("the list", |host| list(host).is_some());
+    let listed = list(&host).unwrap();
+    assert_eq!(listed.len(), ids.len());
+    let whole = listed.iter().filter(|one| one.argv.len() == argv.len()).count();
+    assert!((2..8).contains(&whole), "{whole}");
+    for id in ids {
+        host.terminate(id);
+        host.finish(id);
+    }
 }
 
 #[test]

@@ -2,13 +2,18 @@
 
 use bytes::Bytes;
 use protocol::control::{FromSupervisor, Resolve, Running, ToSupervisor, decode};
-use protocol::wire::Kind;
+use protocol::wire::{Kind, MAX_CONTROL};
 use protocol::{Channel, CommandId, StreamId};
 use serde_bytes::ByteBuf;
 
 use crate::disk::Job;
 use crate::terminate::Ladder;
 use crate::worker::Worker;
+
+/// Bytes of words in a list of running commands.
+const LISTED: usize = MAX_CONTROL / 2;
+/// What a word takes besides its bytes, at most.
+const WORD: usize = 5;
 
 impl Worker {
     /// A control message from the host. One that cannot be read is dropped: the version was checked, so it is a bug there.
@@ -69,15 +74,23 @@ impl Worker {
     }
 
     fn list_running(&mut self) {
+        // A list that is too long to be sent would cost the connection: later words are left out then.
+        let mut room = LISTED;
         let running = self.commands.iter().filter(|(_, command)| !command.is_gone()).filter_map(|(id, command)| {
             let pid = command.pid()?.as_raw_pid().cast_unsigned();
             let sent = |channel| self.link.sent(StreamId { command: id, channel }).unwrap_or_default();
             let offsets = [sent(Channel::Stdout), sent(Channel::Stderr)];
+            let fits = |word: &&ByteBuf| {
+                let left = room.checked_sub(word.len() + WORD);
+                room = left.unwrap_or(room);
+                left.is_some()
+            };
+            let argv = command.argv.iter().take_while(fits).cloned().collect();
             Some(Running {
                 command: id,
                 pid,
                 start_time: command.start_time,
-                argv: command.argv.clone(),
+                argv,
                 stdio: command.stdio.clone(),
                 offsets,
             })
