@@ -7,6 +7,8 @@ import { requireSession } from './secret.js'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 const TEN_MINUTES_MS = 10 * 60 * 1000
+/** The first frame to the supervisor has room for twice as much. */
+const MAX_PREFIXES = 32 * 1024
 
 /** The schema that Cordis fills defaults from and that the harness renders. */
 export const Config = z.object({
@@ -41,6 +43,7 @@ export function resolveConfig(config = {}) {
   if (!Array.isArray(envPrefixes) || !envPrefixes.every(prefix => typeof prefix === 'string' && prefix !== '')) {
     refuse('envPrefixes', 'a list of non-empty strings')
   }
+  if (Buffer.byteLength(envPrefixes.join('')) > MAX_PREFIXES) refuse('envPrefixes', `at most ${MAX_PREFIXES} bytes in all`)
   if (supervisorPath !== undefined && !supervisorPath.startsWith('/')) refuse('supervisorPath', 'an absolute path')
   return resolved
 }

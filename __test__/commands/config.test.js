@@ -145,3 +145,10 @@ test('D2 C61 a key without a value, null in YAML, is a key that is left out', { 
     await world.dispose()
   })
 })
+
+test('D2 C63 prefixes that no first frame has room for are refused at load', { skip: ours }, async () => {
+  const never = () => new Promise(() => {})
+  await assert.rejects(under(server, { getSandbox: never }, { envPrefixes: ['x'.repeat(32 * 1024), 'y'] }), /envPrefixes must be at most 32768 bytes in all/)
+  const world = await under(server, { getSandbox: never }, { envPrefixes: ['x'.repeat(32 * 1024)] })
+  await world.dispose()
+})
