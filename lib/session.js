@@ -30,10 +30,10 @@ export async function listRunning(native, sandboxId) {
  * @param {{ stdout?: object | 'pipe', stderr?: object | 'pipe', graceMs?: number }} options
  * @returns {Handle}
  */
-export function adopt(service, sandboxId, { id, pid, argv }, { stdout = DEFAULT_OUTPUT, stderr = DEFAULT_OUTPUT, graceMs = DEFAULT_GRACE_MS }) {
+export function adopt(service, sandboxId, found, { stdout = DEFAULT_OUTPUT, stderr = DEFAULT_OUTPUT, graceMs = DEFAULT_GRACE_MS }) {
   requireGrace(graceMs)
-  const native = service.native.adopt(sandboxId, id, pid, argv[0], outputSpec(stdout), outputSpec(stderr), graceMs)
-  const spec = { argv, graceMs, stdio: { stdin: 'ignore', stdout, stderr } }
+  const native = service.native.adopt(sandboxId, found, outputSpec(stdout), outputSpec(stderr), graceMs)
+  const spec = { argv: found.argv, graceMs, stdio: { stdin: 'ignore', stdout, stderr } }
   const handle = new Handle(native, spec, () => service.live.delete(handle))
   service.live.add(handle)
   return handle

@@ -77,7 +77,7 @@ pub struct SessionObject {
 }
 
 /// A command that was found again.
-#[napi(object, object_from_js = false)]
+#[napi(object)]
 pub struct RunningObject {
     /// By what it is adopted.
     pub id: u32,

@@ -12,7 +12,9 @@ use serde_bytes::ByteBuf;
 
 use super::{
     handle::NativeHandle,
-    objects::{OutputSpec, SandboxFacts, ServiceConfig, SessionObject, SpawnSpec, TerminalSpec, Variable},
+    objects::{
+        OutputSpec, RunningObject, SandboxFacts, ServiceConfig, SessionObject, SpawnSpec, TerminalSpec, Variable,
+    },
     request::NativeRequest,
     runtime,
     waker::Waker,
@@ -160,17 +162,16 @@ impl NativeService {
     pub fn adopt(
         &self,
         sandbox_id: String,
-        id: u32,
-        pid: u32,
-        program: String,
+        found: RunningObject,
         stdout: OutputSpec,
         stderr: OutputSpec,
         grace_ms: f64,
     ) -> Result<NativeHandle> {
         let session = self.session(&sandbox_id)?;
         let modes = [Some(output(&stdout).1), Some(output(&stderr).1)];
+        let program = found.argv.into_iter().next().unwrap_or_default();
         let command = Command::new(Arc::clone(&self.wakes), program, false, modes, None);
-        session.adopt(id, pid, &command, u32::try_from(whole(grace_ms)).unwrap_or(u32::MAX).max(1));
+        session.adopt(found.id, found.pid, &command, u32::try_from(whole(grace_ms)).unwrap_or(u32::MAX).max(1));
         Ok(NativeHandle::new(command, Arc::clone(&self.wakes), None))
     }
 
