@@ -18,7 +18,8 @@ const EXIT_NOT_PRIVATE: i32 = 93;
 const EXIT_NO_PROGRAM: [i32; 2] = [126, 127];
 
 /// `mkdir -p` on the private one: the supervisor's delivery may make it at the same time. A link is looked for on both sides of
-/// that, and never followed: the line leaves before it changes a mode.
+/// that, and never followed: the line leaves before it changes a mode. Where the daemon makes it for an upload, it is root's for a
+/// moment.
 const SCRIPT: &str = r#"
 umask 022
 cwd=$1 root=$2
@@ -30,7 +31,12 @@ if [ ! -d "$root" ]; then
   [ ! -e "$root" ] || exit 92
   exit 91
 fi
-chmod 700 "$root" || exit 93
+left=20
+while ! chmod 700 "$root" 2>/dev/null; do
+  [ "$left" -gt 0 ] || { chmod 700 "$root"; exit 93; }
+  left=$((left - 1))
+  sleep 0.05 2>/dev/null || { left=0; sleep 1; }
+done
 "#;
 
 /// Everything here can be done twice, so a lost connection is tried again.

@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use super::{EXIT_DENIED, EXIT_NOT_REAL, shell};
+use super::{EXIT_DENIED, EXIT_NOT_PRIVATE, EXIT_NOT_REAL, shell};
 
 /// A directory of its own that goes with the test.
 struct Place(PathBuf);
@@ -29,8 +29,12 @@ impl Place {
 
     /// Runs the line as the sandbox would, with the shell of this machine.
     fn run(&self) -> i32 {
+        self.run_with(&std::env::var("PATH").unwrap())
+    }
+
+    fn run_with(&self, path: &str) -> i32 {
         let start = shell(self.cwd().to_str().unwrap(), self.root().to_str().unwrap());
-        let status = Command::new(start.cmd).args(start.args).current_dir("/").status().unwrap();
+        let status = Command::new(start.cmd).args(start.args).env("PATH", path).current_dir("/").status().unwrap();
         status.code().unwrap()
     }
 }
@@ -91,4 +95,25 @@ fn a_place_that_the_user_may_not_make_is_left_to_the_daemon() {
     let place = Place::new("blocked");
     fs::write(place.0.join("a"), "").unwrap();
     assert_eq!(place.run(), EXIT_DENIED);
+}
+
+#[test]
+fn c61_a_private_directory_that_is_another_s_for_a_moment_only_is_waited_for() {
+    for (refusals, expected) in [(3, 0), (1000, EXIT_NOT_PRIVATE)] {
+        let place = Place::new(&format!("moment-{refusals}"));
+        let tools = place.0.join("tools");
+        fs::create_dir(&tools).unwrap();
+        let chmod = tools.join("chmod");
+        let count = place.0.join("count");
+        let script = format!(
+            "#!/bin/sh\necho x >> {0}\n[ $(wc -l < {0}) -gt {refusals} ] || exit 1\nexec /bin/chmod \"$@\"\n",
+            count.display()
+        );
+        fs::write(&chmod, script).unwrap();
+        fs::set_permissions(&chmod, fs::Permissions::from_mode(0o755)).unwrap();
+        let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap());
+        assert_eq!(place.run_with(&path), expected);
+        let tries = fs::read_to_string(&count).unwrap().lines().count();
+        assert!((4..=22).contains(&tries), "{tries}");
+    }
 }
