@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { within } from '../support/deadline.js'
 import { PATIENCE_MS, useWorld } from './support.js'
@@ -75,4 +76,9 @@ test('D12 executables are found as the original finds them', async () => {
   await refused('/etc', undefined, 'is not an executable file')
   await refused('/etc/passwd', undefined, 'is not an executable file')
   await assert.rejects(subprocess.resolveExecutable('/bin/sh', {}, AbortSignal.abort('stop')), reason => reason === 'stop')
+})
+
+test('C13 C70 a worker that shares process.env and changes it meanwhile harms no start', { timeout: 60_000 }, async () => {
+  const { exitCode, signal, stdout } = await world.run([process.execPath, fileURLToPath(new URL('fixtures/shared-environment.mjs', import.meta.url))])
+  assert.deepEqual({ exitCode, signal, stdout }, { exitCode: 0, signal: null, stdout: '{"wrong":0}' })
 })

@@ -10,6 +10,10 @@ const own = process.env
 /** Whether `process.env` is the one of the process, and only this thread changes it: not in a worker, not where it was replaced. */
 const isOfProcess = isMainThread && isBacked()
 
+/** Whether there was a worker, which may share the environment (`SHARE_ENV`) and change it while the addon reads; Node's own list is locked. */
+let mayBeShared = false
+process.once('worker', () => { mayBeShared = true })
+
 /** Whether what is set here arrives in the process' own environment. */
 function isBacked() {
   const probe = `dsh_subprocess_probe_${process.pid}`
@@ -27,6 +31,6 @@ function isBacked() {
  *   starting a program
  */
 export function ambient() {
-  if (isOfProcess && process.env === own) return null
+  if (isOfProcess && !mayBeShared && process.env === own) return null
   return Object.entries(process.env).flatMap(([name, value]) => value === undefined ? [] : [`${name}=${value}`])
 }

@@ -9,7 +9,7 @@ static LAST: Mutex<Option<(Vec<u8>, Environment)>> = Mutex::new(None);
 
 /// The scrubbed environment of this process as it is now.
 ///
-/// To be called on the main thread only, which is the one that changes it.
+/// To be called on the main thread only, and only while no worker shares the environment: then nobody else changes it.
 pub fn of_this_process() -> Environment {
     let raw = raw();
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
