@@ -3,6 +3,7 @@
  * @module dsh-subprocess-native/lib/config
  */
 import z from '@deepseek-ai/schemastery'
+import { given } from './given.js'
 import { requireSession } from './secret.js'
 
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -24,13 +25,12 @@ export const Config = z.object({
 })
 
 /**
- * Checks a configuration, and fills in what a caller without schema left out. A key without a value, `null` in YAML, is left out, too.
+ * Checks a configuration, and fills in what a caller without schema left out.
  * @param {object} [config]
  * @returns {Required<object>}
  */
 export function resolveConfig(config = {}) {
-  const given = Object.fromEntries(Object.entries(config).filter(([, value]) => value != null))
-  const resolved = { ...Config({}), ...given }
+  const resolved = { ...Config({}), ...given(config) }
   const refuse = (key, what) => { throw new Error(`subprocess-e2b: ${key} must be ${what}`) }
   if (!Number.isSafeInteger(resolved.pollMs) || resolved.pollMs <= 0) refuse('pollMs', 'a positive safe integer')
   for (const key of ['startupWaitMs', 'orphanTimeoutMs', 'lostAfterMs']) {

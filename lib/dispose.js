@@ -12,13 +12,12 @@ const REMOVAL_MS = [10_000, 2_500]
 
 /**
  * Ends everything. No step is left out because another failed.
- * @param {object} service with `native`, `live`, `terminals` and `setups`
+ * @param {object} service with `native`, `live`, `terminals` and `setups`, which were called off
  */
 export async function disposeAll({ native, live, terminals, setups }) {
   const failures = []
   const note = error => { failures.push(error) }
   const begun = [...setups]
-  for (const setup of begun) setup.abort(new Error('subprocess-e2b: service is disposing'))
   const takenBack = begun.map(setup => setup.ended)
   if (!await inTime(takenBack, longestGrace(begun) + PATIENCE_MS)) {
     note(new Error('subprocess-e2b: the sandbox could not be reached to take back a terminal that was being set up'))

@@ -134,9 +134,8 @@ export class E2BSubprocessRuntime {
 
   /** Lets go without ending anything: what runs is left to a later process with the same `session`. The service is over by that. */
   detach() {
-    this.disposing = true
     this.detached = true
-    for (const setup of this.setups) setup.abort(leaving())
+    leave(this)
     this.native.close()
   }
 }
@@ -153,6 +152,12 @@ async function target(service) {
 }
 
 const leaving = () => new Error('subprocess-e2b: service is disposing')
+
+/** Nothing begins any more, and what is being set up is called off. */
+function leave(service) {
+  service.disposing = true
+  for (const setup of service.setups) setup.abort(leaving())
+}
 
 function attach(service, owner, sandbox) {
   // The owner may take long. Nothing is brought into a sandbox, or started there, for a service that is gone by then.
@@ -178,7 +183,7 @@ async function prepare(service) {
 
 /** @param {E2BSubprocessRuntime} service */
 async function dispose(service) {
-  service.disposing = true
+  leave(service)
   if (!service.detached) await disposeAll(service)
 }
 

@@ -21,7 +21,7 @@ const RULES = [
   ['an acknowledgement of nothing is an error', 'flight.rs', 'if offset > self.next {', 'if false {'],
   ['what is under way is bounded', 'flight.rs', 'self.load + more * load / plain < self.cap() + reserve && ', ''],
   ['what is kept is bounded', 'flight.rs', ' && self.in_flight() + more < CAP_MAX + reserve', ''],
-  ['packed bytes are counted as they travel', 'flight.rs', 'chunk.load = bytes as u64;', ''],
+  ['packed bytes are counted as they travel', 'flight.rs', 'chunk.weigh(bytes as u64, self.acked)', 'chunk.weigh(chunk.load, self.acked)'],
   ['what was sent on a lost connection is not on the way', 'flight.rs', '        self.load = 0;\n', ''],
   ['credit is told again to a new connection', 'link/connection.rs', 'self.credits = self.windows.limits().collect();', ''],
   ['credit bounds a stream', 'schedule.rs', 'bytes: outgoing.deficit.min(credit)', 'bytes: outgoing.deficit.max(1).min(credit.max(8))'],

@@ -42,7 +42,7 @@ function output(streams, kind = 'zeros') {
     name: kind === 'zeros' ? `out-${streams}` : `out-${kind}`,
     what: streams === 1 ? `raw pipe throughput${made}` : `raw pipe throughput, ${streams} streams at once`,
     unit: 'MiB/s', target: '≥ 1× bare', better: 'higher', subjects: ALL, timeoutMs: 180_000,
-    prepare: ({ subject }) => subject.collect(kind === 'zeros' ? ['true'] : program(0)),
+    prepare: kind === 'zeros' ? warm : ({ subject }) => subject.collect(program(0)),
     measure(context) {
       const each = Math.ceil(size(context, 512 * MIB) / streams)
       return rate(each * streams, () => Promise.all(Array.from({ length: streams }, async () => {

@@ -4,6 +4,7 @@
  */
 import { posix } from 'node:path'
 import z from '@deepseek-ai/schemastery'
+import { given } from '../given.js'
 
 const DEFAULT_CWD = '/home/user/workspace'
 const DEFAULT_TIMEOUT_MS = 300_000
@@ -27,13 +28,12 @@ export const Config = z.object({
 })
 
 /**
- * Checks a configuration, and fills in what a caller without schema left out. A key without a value, `null` in YAML, is left out, too.
+ * Checks a configuration, and fills in what a caller without schema left out.
  * @param {object} [config]
  * @returns {object} with `apiKey` from the environment when it is not configured
  */
 export function resolveConfig(config = {}) {
-  const given = Object.fromEntries(Object.entries(config).filter(([, value]) => value != null))
-  const resolved = { cwd: DEFAULT_CWD, timeoutMs: DEFAULT_TIMEOUT_MS, keepAlive: false, ...given }
+  const resolved = { cwd: DEFAULT_CWD, timeoutMs: DEFAULT_TIMEOUT_MS, keepAlive: false, ...given(config) }
   const { apiKey = process.env.E2B_API_KEY ?? '', cwd, timeoutMs } = resolved
   if (apiKey.length === 0) throw new Error('dsh-e2b: configure apiKey or set E2B_API_KEY')
   if (!posix.isAbsolute(cwd)) throw new Error(`dsh-e2b: cwd must be an absolute Linux path: ${cwd}`)

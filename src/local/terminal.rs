@@ -98,16 +98,13 @@ impl Far {
     }
 
     /// Which group is in front and whether it waits for input. Blocks for a pass over `/proc`.
-    ///
-    /// # Errors
-    /// None.
-    pub fn inspect(&self, leader: &Leader) -> Result<Answer, Failure> {
+    pub fn inspect(&self, leader: &Leader) -> Answer {
         let _ = self.look(leader);
         let foreground = self.lock().as_ref().and_then(|terminal| Some((terminal.foreground()?, terminal.device())));
         let foreground = foreground.map(|(group, device)| {
             (group.as_raw_pid().cast_unsigned(), process::waiting::input_waiting(leader.pid(), group, device))
         });
-        Ok(Answer::Foreground(foreground))
+        Answer::Foreground(foreground)
     }
 
     /// Waits until JavaScript has been given what it shows now.

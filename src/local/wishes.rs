@@ -34,7 +34,7 @@ impl Wishes {
                 Op::Consumed(_, channel, bytes) => self.flow(channel, |flow| flow.consumed(bytes)),
                 Op::CloseOutput(_, channel) => self.flow(channel, Flow::close),
                 Op::Inspect(_, request) => {
-                    self.ask(request, |terminal, session| terminal.inspect(&session.leader), true)
+                    self.ask(request, |terminal, session| Ok(terminal.inspect(&session.leader)), true)
                 }
                 Op::Signal(_, request, signal) => {
                     self.ask(request, move |terminal, session| terminal.signal(&session.leader, signal), false);

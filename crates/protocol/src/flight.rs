@@ -40,6 +40,13 @@ impl Chunk {
         self.offset + self.bytes.len() as u64
     }
 
+    /// It takes `load` bytes on its way, of which the peer has those before `acked`, maybe from an earlier attachment; gives the rest.
+    fn weigh(&mut self, load: u64, acked: u64) -> u64 {
+        self.load = load;
+        self.delivered = 0;
+        load - self.deliver(acked)
+    }
+
     /// The peer has everything before `offset`; gives how many bytes of the way that are news about.
     fn deliver(&mut self, offset: u64) -> u64 {
         let part = offset.clamp(self.offset, self.end()) - self.offset;
@@ -199,10 +206,7 @@ impl Flight {
         let chunk = self.chunks.get_mut(self.cursor)?;
         self.cursor += 1;
         chunk.sent = Some(stamp);
-        chunk.load = chunk.bytes.len() as u64;
-        // What the peer has of it from an earlier attachment.
-        chunk.delivered = self.acked.saturating_sub(chunk.offset);
-        self.load += chunk.load - chunk.delivered;
+        self.load += chunk.weigh(chunk.bytes.len() as u64, self.acked);
         self.sent = chunk.end();
         Some((chunk.offset, chunk.bytes.clone()))
     }
@@ -211,11 +215,7 @@ impl Flight {
     pub fn travels_as(&mut self, bytes: usize) {
         let Some(chunk) = self.cursor.checked_sub(1).and_then(|last| self.chunks.get_mut(last)) else { return };
         self.load -= chunk.load - chunk.delivered;
-        chunk.load = bytes as u64;
-        chunk.delivered = 0;
-        let acked = self.acked;
-        chunk.deliver(acked);
-        self.load += chunk.load - chunk.delivered;
+        self.load += chunk.weigh(bytes as u64, self.acked);
     }
 
     /// The peer has everything before `offset`, and held that word back for `delay`.
