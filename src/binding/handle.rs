@@ -220,7 +220,7 @@ impl NativeHandle {
 
 impl NativeHandle {
     fn question<F: FnOnce(u32) -> Op>(&self, op: impl FnOnce(Arc<Request>) -> F) -> NativeRequest {
-        let request = Request::new(Arc::clone(&self.wakes));
+        let request = Request::new(&self.wakes);
         if !self.command.ask(op(Arc::clone(&request))) {
             request.answer(Err(crate::session::failure::Failure::NoForeground));
         }

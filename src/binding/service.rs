@@ -152,7 +152,7 @@ impl NativeService {
     #[napi(catch_unwind)]
     pub fn list_running(&self, sandbox_id: String) -> Result<NativeRequest> {
         let session = self.session(&sandbox_id)?;
-        let request = Request::new(Arc::clone(&self.wakes));
+        let request = Request::new(&self.wakes);
         session.list_running(&request);
         Ok(NativeRequest::new(request))
     }
@@ -185,7 +185,7 @@ impl NativeService {
         cwd: String,
     ) -> Result<NativeRequest> {
         let session = self.session(&sandbox_id)?;
-        let request = Request::new(Arc::clone(&self.wakes));
+        let request = Request::new(&self.wakes);
         session.resolve(&request, Resolve { command: bytes(command), path: path.map(bytes), cwd: bytes(cwd) });
         Ok(NativeRequest::new(request))
     }
@@ -195,7 +195,7 @@ impl NativeService {
     pub fn shut_down(&self) -> Vec<NativeRequest> {
         let sessions = self.sessions.borrow();
         let ask = |session: &Arc<Session>| {
-            let request = Request::new(Arc::clone(&self.wakes));
+            let request = Request::new(&self.wakes);
             session.shut_down(&request);
             NativeRequest::new(request)
         };

@@ -12,12 +12,11 @@ use super::{
     error::OwnerError,
     opening::{Created, Opening, Unready},
     settings::{OwnerSettings, Target},
-    slot::Slot,
 };
 use crate::{
     binding::{runtime, waker::Waker},
     envd::{Secret, url::UrlSettings},
-    session::wake::Wakes,
+    session::{slot::Slot, wake::Wakes},
 };
 
 /// A name and its value.

@@ -13,7 +13,6 @@ mod reply;
 mod retry;
 mod settings;
 mod shared;
-mod slot;
 
 pub use self::{
     error::{OwnerError, OwnerErrorFacts},

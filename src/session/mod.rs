@@ -19,6 +19,7 @@ pub mod request;
 pub mod secrets;
 pub mod settings;
 pub mod signal;
+pub mod slot;
 pub mod tail;
 pub mod wake;
 

@@ -87,7 +87,7 @@ async fn c21_words_that_are_too_many_to_be_sent_are_refused_as_the_kernel_would_
         command.terminate();
         assert_eq!((command.tree(), command.pid()), (Tree::Gone, None));
     }
-    let request = Request::new(Arc::clone(&world.wakes));
+    let request = Request::new(&world.wakes);
     let question = Resolve { command: b"x".to_vec().into(), path: Some(long()), cwd: b"/".to_vec().into() };
     world.session.resolve(&request, question);
     let answer = world.until("an answer", || request.take()).await;
@@ -261,7 +261,7 @@ async fn j6_nonsense_from_the_supervisor_is_a_rejection_with_a_cause() {
 async fn c60_a_shutdown_is_answered_when_the_supervisor_says_that_all_is_ended() {
     let mut world = World::new();
     let (_, command) = world.running().await;
-    let request = Request::new(Arc::clone(&world.wakes));
+    let request = Request::new(&world.wakes);
     world.session.shut_down(&request);
     assert!(matches!(world.fake.heard().await, Heard::Control(0, ToSupervisor::Shutdown)));
     world.fake.say(0, &FromSupervisor::Ended { survivors: Vec::new() });

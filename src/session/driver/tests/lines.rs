@@ -69,7 +69,7 @@ async fn h10_a_start_whose_connection_broke_is_heard_once() {
 async fn c24_a_sandbox_that_the_control_plane_does_not_know_any_more_ends_its_commands_as_killed() {
     let mut world = World::new();
     let (_, command) = world.running().await;
-    let request = Request::new(Arc::clone(&world.wakes));
+    let request = Request::new(&world.wakes);
     world.fake.sandbox_is(SandboxState::Gone);
     world.fake.refuse(failing(false));
     world.fake.cut();
@@ -192,7 +192,7 @@ async fn c35_a_killed_supervisor_ends_what_it_ran_and_what_it_never_heard_runs_u
     world.fake.until_refused().await;
     let unheard = world.command(false, [COLLECT; 2]);
     world.start(&unheard, false, [COLLECT; 2], 1000);
-    let request = Request::new(Arc::clone(&world.wakes));
+    let request = Request::new(&world.wakes);
     world.session.resolve(&request, Resolve { command: b"sh".to_vec().into(), path: None, cwd: b"/".to_vec().into() });
     world.fake.refuse(None);
     let mut resolve = None;

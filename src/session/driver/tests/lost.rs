@@ -77,7 +77,7 @@ async fn c35_a_command_whose_start_was_not_heard_of_is_lost_with_its_supervisors
 async fn c35_c80_a_command_that_was_found_again_is_lost_by_its_identity_like_one_that_was_started_here() {
     let settings = SessionSettings { supervisor: Settings::default(), lost_after: PATIENCE, resumes: true };
     let mut world = World::with_settings(Fake::new(), settings);
-    let list = Request::new(Arc::clone(&world.wakes));
+    let list = Request::new(&world.wakes);
     world.session.list_running(&list);
     assert!(matches!(world.fake.heard().await, Heard::Control(0, ToSupervisor::ListRunning)));
     let stdio = Stdio::Pipes { stdin: false, stdout: Output::Raw, stderr: Output::Raw };
@@ -160,7 +160,7 @@ async fn c60_a_shutdown_is_not_clean_while_something_lost_survives() {
     let stuck = survivor(id, 9, 110);
     world.answer(std::slice::from_ref(&stuck));
     world.tree(&command).await;
-    let request = Request::new(Arc::clone(&world.wakes));
+    let request = Request::new(&world.wakes);
     world.session.shut_down(&request);
     world.lost().await;
     assert!(matches!(world.fake.heard().await, Heard::Control(0, ToSupervisor::Shutdown)));

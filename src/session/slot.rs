@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::session::wake::{Wakes, changed};
+use super::wake::{Wakes, changed};
 
 /// The place of one answer. Announced under its id when it is there.
 #[derive(Debug)]
-pub(super) struct Slot<T> {
+pub struct Slot<T> {
     id: u32,
     wakes: Arc<Wakes>,
     state: Mutex<State<T>>,
@@ -21,18 +21,18 @@ enum State<T> {
 
 impl<T> Slot<T> {
     /// An open one; it holds the program until it is answered or cancelled.
-    pub(super) fn new(wakes: &Arc<Wakes>) -> Arc<Self> {
+    pub fn new(wakes: &Arc<Wakes>) -> Arc<Self> {
         wakes.begin();
         Arc::new(Self { id: wakes.next_id(), wakes: Arc::clone(wakes), state: Mutex::new(State::Open) })
     }
 
     /// The id under which the answer is announced.
-    pub(super) fn id(&self) -> u32 {
+    pub fn id(&self) -> u32 {
         self.id
     }
 
     /// Gives the answer. Only the first one counts.
-    pub(super) fn answer(&self, answer: T) {
+    pub fn answer(&self, answer: T) {
         {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             if !matches!(*state, State::Open) {
@@ -46,7 +46,7 @@ impl<T> Slot<T> {
     }
 
     /// The answer, once.
-    pub(super) fn take(&self) -> Option<T> {
+    pub fn take(&self) -> Option<T> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*state, State::Open) {
             return None;
@@ -58,7 +58,7 @@ impl<T> Slot<T> {
     }
 
     /// Nobody waits for it any more.
-    pub(super) fn cancel(&self) {
+    pub fn cancel(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(std::mem::replace(&mut *state, State::Over), State::Open) {
             self.wakes.end();
