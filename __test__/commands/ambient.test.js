@@ -8,10 +8,13 @@ import { serverEnvironment, startServer } from '../support/server.js'
 const AMBIENT = {
   PLAIN: 'plain', EMPTY: '', PATHLIKE: '/a:/b', PASSPHRASE: 'the heuristic lets it through',
   DSH_ONE: 'x', dsh_two: 'x', TOH_ONE: 'x', Toh_Two: 'x',
+  'a.b': 'no shell has such a name', 'FOO-BAR': 'in\nlines', SHLVL: '7', OLDPWD: '/no/shell/was/there',
   MY_KEY: 'x', keyboard: 'x', PASSWORD: 'x', db_password_old: 'x', SECRET: 'x', TopSecretThing: 'x', TOKEN: 'x', gh_token: 'x',
 }
 const KEPT = ['PLAIN', 'EMPTY', 'PATHLIKE', 'PASSPHRASE']
-const WITHHELD = Object.keys(AMBIENT).filter(name => !KEPT.includes(name))
+/** What a shell on the way would drop or change. */
+const FRAGILE = ['a.b', 'FOO-BAR', 'SHLVL', 'OLDPWD']
+const WITHHELD = Object.keys(AMBIENT).filter(name => !KEPT.includes(name) && !FRAGILE.includes(name))
 
 let server
 let sandbox
@@ -51,6 +54,13 @@ matrix('C13 ambient names that begin or sound like secrets are withheld in any c
   for (const name of WITHHELD) assert.equal(name in seen, false, name)
   const explicit = await environment(world, { MY_KEY: 'explicit', DSH_ONE: 'explicit', PLAIN: '2', EMPTY: undefined })
   assert.deepEqual([explicit.MY_KEY, explicit.DSH_ONE, explicit.PLAIN, 'EMPTY' in explicit], ['explicit', 'explicit', '2', false])
+})
+
+test('C13 the ambient environment is what the daemon gives, not what a shell makes of it', { skip: unless('native') }, async () => {
+  const world = await open()
+  const seen = await environment(world)
+  for (const name of FRAGILE) assert.equal(seen[name], AMBIENT[name], name)
+  for (const name of ['PWD', '_']) assert.equal(name in seen, false, `${name} is a shell's`)
 })
 
 matrix('C13 D33 no process above a command shows what was withheld from it', async () => {

@@ -22,36 +22,36 @@ const PATIENCE: u32 = 3000;
 /// - Another harness may bring the same binary meanwhile: then that one is taken.
 /// - Directories above ours are everybody's: our owner's line may make them at the same time, and they shall come out the same.
 /// - Programs get the umask that the supervisor came with: the daemon's, not the line's.
-/// - Programs get the environment that the daemon gave: what a shell adds of its own goes again (what bash adds at the exec, the joiner drops), and
-///   no variable of the line has a name that one of the sandbox might have, which would be exported with what the line puts into it.
+/// - Programs get the environment that the daemon gave, which is not what a shell passes on: it adds variables of its own, and dash drops each
+///   whose name is no identifier. So the binary is told of a file that holds what the kernel knows of this process, and removes it.
 /// - `sleep` may know whole seconds only, or be missing: then fewer rounds are waited.
 const SCRIPT: &str = r#"
-join_umask=$(umask)
+umask=$(umask)
 umask 077
-join_dir=$1 join_bin=$2 join_up=$3 join_size=$4 join_want=$5 join_left=$6
+dir=$1 bin=$2 up=$3 size=$4 want=$5 left=$6
 shift 6
-if join_have=$(uname -m 2>/dev/null) && [ "$join_have" != "$join_want" ]; then
-  echo "machine: $join_have" >&2
+if have=$(uname -m 2>/dev/null) && [ "$have" != "$want" ]; then
+  echo "machine: $have" >&2
   exit 93
 fi
-(umask 022; mkdir -p -m 700 "$join_dir") || exit 95
-chmod 700 "$join_dir" 2>/dev/null
-join_tick=1
-while [ ! -x "$join_bin" ]; do
-  if [ -f "$join_up" ] && [ "$(wc -c <"$join_up")" -eq "$join_size" ] 2>/dev/null; then
-    cp "$join_up" "$join_bin.$$" && chmod 700 "$join_bin.$$" && mv -f "$join_bin.$$" "$join_bin" && break
-    rm -f "$join_bin.$$"
-    [ -x "$join_bin" ] || exit 95
+(umask 022; mkdir -p -m 700 "$dir") || exit 95
+chmod 700 "$dir" 2>/dev/null
+tick=1
+while [ ! -x "$bin" ]; do
+  if [ -f "$up" ] && [ "$(wc -c <"$up")" -eq "$size" ] 2>/dev/null; then
+    cp "$up" "$bin.$$" && chmod 700 "$bin.$$" && mv -f "$bin.$$" "$bin" && break
+    rm -f "$bin.$$"
+    [ -x "$bin" ] || exit 95
     break
   fi
-  join_left=$((join_left - join_tick))
-  [ "$join_left" -gt 0 ] || exit 94
-  sleep 0.01 2>/dev/null || { join_tick=100; sleep 1; }
+  left=$((left - tick))
+  [ "$left" -gt 0 ] || exit 94
+  sleep 0.01 2>/dev/null || { tick=100; sleep 1; }
 done
-rm -f "$join_up"
-umask "$join_umask"
-unset PWD OLDPWD SHLVL
-exec "$join_bin" "$@"
+rm -f "$up"
+cat "/proc/$$/environ" >"$dir/environment.$$" || rm -f "$dir/environment.$$"
+umask "$umask"
+exec "$bin" "$@" "$dir/environment.$$"
 "#;
 
 /// The request that runs the line for `binary`, to be kept as `path` in `root` when `upload` has arrived.

@@ -15,7 +15,7 @@ use super::*;
 use crate::delivery::{Machine, binary::tests::fake};
 
 /// Says how it was called.
-const SUPERVISOR: &[u8] = b"#!/bin/sh\necho \"ready $0 $*\"\n";
+const SUPERVISOR: &[u8] = b"#!/bin/sh\necho \"ready $0 $1 $2\"\nrm \"$3\"\n";
 
 struct Place {
     folder: PathBuf,
@@ -125,26 +125,25 @@ fn c13_the_binary_gets_the_environment_that_the_shell_got() {
     for shell in shells() {
         let place = Place::new("environment", &shell);
         fs::create_dir_all(place.path("")).unwrap();
-        fs::copy("/usr/bin/env", place.path(".supervisor-x")).unwrap();
+        fs::write(place.path(".supervisor-x"), "#!/bin/sh\ncat \"$1\"\n").unwrap();
+        fs::set_permissions(place.path(".supervisor-x"), fs::Permissions::from_mode(0o700)).unwrap();
         let root = place.path("");
         let binary = fake(here(), SUPERVISOR, "0123456789abcdef");
         let start = with_patience(500, &root, &place.path(".supervisor-x"), &place.path(".upload"), &binary, &[]);
-        // Names that a line might use for itself.
-        let given = ["a", "bin", "dir", "have", "left", "size", "tick", "up", "want", "was", "HOME", "LANG"];
+        // Names of the line's own variables, of those that a shell sets, and such as no shell has.
+        let given = ["bin", "dir", "up", "umask", "HOME", "PWD", "OLDPWD", "SHLVL", "_", "FOO-BAR", "a.b", "1", "x y"];
         let output = Command::new(shell[0])
             .args(&shell[1..])
             .args(&start.args)
             .env_clear()
             .env("PATH", all_tools())
-            .envs(given.map(|name| (name, "given")))
+            .envs(given.map(|name| (name, "given\nin lines")))
             .output()
             .unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
-        let of_bash = |line: &str| line.starts_with("_=") || line == "SHLVL=0";
-        let mut seen: Vec<&str> = text.lines().filter(|line| !of_bash(line)).collect();
-        let path = format!("PATH={}", all_tools());
-        let mut expected: Vec<String> = given.iter().map(|name| format!("{name}=given")).collect();
-        expected.push(path);
+        let mut seen: Vec<&str> = text.split_terminator('\0').collect();
+        let mut expected: Vec<String> = given.iter().map(|name| format!("{name}=given\nin lines")).collect();
+        expected.push(format!("PATH={}", all_tools()));
         seen.sort_unstable();
         expected.sort_unstable();
         assert_eq!(seen, expected, "{shell:?} {}", String::from_utf8_lossy(&output.stderr));
@@ -197,7 +196,7 @@ fn an_upload_that_never_comes_ends_the_line_even_without_a_sleep_command() {
     let place = Place::new("no sleep", &["/bin/sh"]);
     let tools = place.folder.join("tools");
     fs::create_dir(&tools).unwrap();
-    for tool in ["mkdir", "chmod", "wc", "cp", "mv", "rm"] {
+    for tool in ["mkdir", "chmod", "wc", "cp", "cat", "mv", "rm"] {
         let real =
             all_tools().split(':').map(|folder| Path::new(folder).join(tool)).find(|path| path.exists()).unwrap();
         std::os::unix::fs::symlink(real, tools.join(tool)).unwrap();

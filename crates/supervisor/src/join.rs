@@ -1,4 +1,4 @@
-//! `supervisor join DIR`: what the daemon starts. Hands its streams to the resident and waits.
+//! `supervisor join DIR [ENVIRONMENT]`: what the daemon starts. Hands its streams to the resident and waits.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -15,8 +15,9 @@ use crate::{guardian, socket, state, sweep};
 /// A resident may leave just when it is joined; then the next one is started.
 const ATTEMPTS: usize = 5;
 
-/// Joins the resident of runtime root `directory`; returns when it has let go of the streams.
-pub fn run(directory: &Path) -> io::Result<()> {
+/// Joins the resident of runtime root `directory`; returns when it has let go of the streams. What programs inherit stands in the file
+/// `given`, which goes with this, or else is the own environment.
+pub fn run(directory: &Path, given: Option<&Path>) -> io::Result<()> {
     // 1. Enter the runtime root, made when it is missing: a start by path has no shell before it that could. The door is
     //    found by its bare name.
     DirBuilder::new()
@@ -27,7 +28,7 @@ pub fn run(directory: &Path) -> io::Result<()> {
     std::env::set_current_dir(directory)
         .map_err(|error| io::Error::new(error.kind(), format!("cannot enter {}: {error}", directory.display())))?;
     // 2. What programs are to inherit, as the daemon gave it.
-    let environment = environment()?;
+    let environment = in_memory(&given.and_then(take).unwrap_or_else(own_environment))?;
     // Programs are its descendants: none may read here what was withheld from it.
     process::limits::become_undumpable()?;
     for _ in 0..ATTEMPTS {
@@ -50,19 +51,23 @@ pub fn run(directory: &Path) -> io::Result<()> {
     Err(io::Error::other("the resident supervisor does not answer"))
 }
 
-fn environment() -> io::Result<OwnedFd> {
+/// The file's bytes; `None` when a shell that has no `/proc` could not make it.
+fn take(given: &Path) -> Option<Vec<u8>> {
+    let text = std::fs::read(given);
+    let _ = std::fs::remove_file(given);
+    text.ok()
+}
+
+/// As a file in `/proc` has it: each entry ends in NUL.
+fn own_environment() -> Vec<u8> {
+    std::env::vars_os()
+        .flat_map(|(name, value)| [name.into_vec(), b"=".to_vec(), value.into_vec(), b"\0".to_vec()].concat())
+        .collect()
+}
+
+fn in_memory(text: &[u8]) -> io::Result<OwnedFd> {
     let memfd = rustix::fs::memfd_create(c"environment", MemfdFlags::CLOEXEC)?;
-    let mut text = Vec::new();
-    let program = std::env::args_os().next();
-    for (name, value) in std::env::vars_os() {
-        // What bash gives to the program that it becomes, whatever it was given itself: the name by which it found it, and how deep
-        // it was nested.
-        if (name == "_" && Some(&value) == program.as_ref()) || (name == "SHLVL" && value == "0") {
-            continue;
-        }
-        text.extend([name.into_vec(), b"=".to_vec(), value.into_vec(), b"\0".to_vec()].concat());
-    }
-    let mut rest = &text[..];
+    let mut rest = text;
     while !rest.is_empty() {
         let written = rustix::io::write(&memfd, rest)?;
         rest = &rest[written..];

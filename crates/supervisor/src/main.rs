@@ -2,8 +2,10 @@
 //! host over the streams that the sandbox daemon gives. See `docs/supervisor.md`.
 //!
 //! ```text
-//! supervisor join DIR             hand this process' stdin and stdout to the resident supervisor of runtime root DIR,
-//!                                 starting it if there is none, and wait until it lets go of them
+//! supervisor join DIR [ENVIRONMENT]
+//!                                 hand this process' stdin and stdout to the resident supervisor of runtime root DIR,
+//!                                 starting it if there is none, and wait until it lets go of them; programs inherit what
+//!                                 stands in the file ENVIRONMENT (as /proc/PID/environ has it; it is removed), else its own
 //! supervisor kill PID START_TIME  SIGKILL to that process if it started then (clock ticks since boot)
 //! supervisor guard                end the sessions that standard input told of, once its other end is gone
 //! supervisor version              the version of its protocol
@@ -53,12 +55,13 @@ fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let words: Vec<&str> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
     let result = match (&words[..], &arguments[..]) {
-        (["join", ..], [_, directory]) => join::run(directory.as_ref()),
+        (["join", ..], [_, directory]) => join::run(directory.as_ref(), None),
+        (["join", ..], [_, directory, environment]) => join::run(directory.as_ref(), Some(environment.as_ref())),
         (["kill", pid, start_time], _) => kill::run(pid, start_time),
         (["guard"], _) => guard::run(),
         (["version"], _) => writeln!(std::io::stdout(), "{}", protocol::wire::VERSION),
         _ => {
-            complain("usage: supervisor join DIR | kill PID START_TIME | guard | version");
+            complain("usage: supervisor join DIR [ENVIRONMENT] | kill PID START_TIME | guard | version");
             return ExitCode::from(USAGE);
         }
     };

@@ -98,10 +98,15 @@ impl Line {
 
     /// The same behind a command prefix, such as `setpriv …`.
     pub fn open_with(prefix: &[&str], root: &Path) -> Self {
+        Self::open_as(prefix, &[root])
+    }
+
+    /// The same with what comes behind `join`.
+    pub fn open_as(prefix: &[&str], arguments: &[&Path]) -> Self {
         let binary = binary();
         let mut words = prefix.iter().map(ToString::to_string).chain([binary, "join".into()]);
         let mut command = Command::new(words.next().unwrap());
-        command.args(words).arg(root).stdin(ProcessStdio::piped()).stdout(ProcessStdio::piped());
+        command.args(words).args(arguments).stdin(ProcessStdio::piped()).stdout(ProcessStdio::piped());
         command.env("AMBIENT", "seen").env("MY_TOKEN", "secret").env("DSH_X", "y");
         let mut joiner = command.spawn().unwrap();
         let input: OwnedFd = joiner.stdin.take().unwrap().into();
