@@ -143,7 +143,8 @@ test('C13 a program without a shell has the variables that the daemon gives, and
   const daemons = (await world.witness('tr "\\0" "\\n" < /proc/$$/environ')).trim().split('\n')
   const { stdout } = await world.run(['env', '-0'])
   const names = lines => lines.filter(Boolean).map(line => line.slice(0, line.indexOf('='))).sort()
-  assert.deepEqual(names(stdout.split('\0')), names(daemons))
+  // A daemon that starts programs by a shell of its own tells them where it started them.
+  assert.deepEqual(names(stdout.split('\0')), names(daemons).filter(name => name !== 'PWD'))
   for (const name of ['PWD', 'OLDPWD', 'SHLVL', '_']) assert.equal(names(stdout.split('\0')).includes(name), false, name)
 })
 

@@ -3,7 +3,7 @@
 use std::fs::DirBuilder;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
@@ -18,7 +18,9 @@ const ATTEMPTS: usize = 5;
 /// Joins the resident of runtime root `directory`; returns when it has let go of the streams. What programs inherit stands in the file
 /// `given`, which goes with this, or else is the own environment.
 pub fn run(directory: &Path, given: Option<&Path>) -> io::Result<()> {
-    // 1. Enter the runtime root, made when it is missing: a start by path has no shell before it that could. The door is
+    // 1. What programs are to inherit, as the daemon gave it.
+    let environment = in_memory(&environment(given))?;
+    // 2. Enter the runtime root, made when it is missing: a start by path has no shell before it that could. The door is
     //    found by its bare name.
     DirBuilder::new()
         .recursive(true)
@@ -27,8 +29,6 @@ pub fn run(directory: &Path, given: Option<&Path>) -> io::Result<()> {
         .map_err(|error| io::Error::new(error.kind(), format!("cannot make {}: {error}", directory.display())))?;
     std::env::set_current_dir(directory)
         .map_err(|error| io::Error::new(error.kind(), format!("cannot enter {}: {error}", directory.display())))?;
-    // 2. What programs are to inherit, as the daemon gave it.
-    let environment = in_memory(&given.and_then(take).unwrap_or_else(own_environment))?;
     // Programs are its descendants: none may read here what was withheld from it.
     process::limits::become_undumpable()?;
     for _ in 0..ATTEMPTS {
@@ -51,6 +51,19 @@ pub fn run(directory: &Path, given: Option<&Path>) -> io::Result<()> {
     Err(io::Error::other("the resident supervisor does not answer"))
 }
 
+/// As a file in `/proc` has it: each entry ends in NUL.
+fn environment(given: Option<&Path>) -> Vec<u8> {
+    let text = given.and_then(take).unwrap_or_else(own_environment);
+    // The daemon says in which directory it started this (Go's `os/exec` does): not where a program will be.
+    let own = std::env::current_dir().unwrap_or_default();
+    let place = [b"PWD=", own.as_os_str().as_bytes()].concat();
+    text.split_inclusive(|&byte| byte == 0)
+        .filter(|entry| entry.strip_suffix(&[0]) != Some(&place[..]))
+        .flatten()
+        .copied()
+        .collect()
+}
+
 /// The file's bytes; `None` when a shell that has no `/proc` could not make it.
 fn take(given: &Path) -> Option<Vec<u8>> {
     let text = std::fs::read(given);
@@ -58,7 +71,6 @@ fn take(given: &Path) -> Option<Vec<u8>> {
     text.ok()
 }
 
-/// As a file in `/proc` has it: each entry ends in NUL.
 fn own_environment() -> Vec<u8> {
     std::env::vars_os()
         .flat_map(|(name, value)| [name.into_vec(), b"=".to_vec(), value.into_vec(), b"\0".to_vec()].concat())

@@ -192,18 +192,20 @@ fn c14_ignored_input_is_the_null_device() {
 fn c13_a_file_with_the_environment_counts_instead_of_what_a_shell_made_of_it() {
     let root = host::scratch("given");
     let given = root.join("environment.1");
-    std::fs::write(&given, b"SHLVL=7\0a.b=in\nlines\0FOO-BAR=\xff\0A_TOKEN=secret\0").unwrap();
+    std::fs::write(&given, b"SHLVL=7\0PWD=/usr\0a.b=in\nlines\0FOO-BAR=\xff\0A_TOKEN=secret\0").unwrap();
     let mut host = Host::session(&root, Settings::default(), true);
     host.connect(host::Line::open_as(&["env", "SHLVL=0", "PWD=/added"], &[&root, &given]));
     let (_, text) = host.output(&["/usr/bin/env", "-0"]);
     let mut seen: Vec<&str> = text.split_terminator('\0').filter(|entry| !entry.starts_with("HOME=")).collect();
     seen.sort_unstable();
-    assert_eq!(seen, ["FOO-BAR=\u{fffd}", "SHLVL=7", "a.b=in\nlines"]);
+    assert_eq!(seen, ["FOO-BAR=\u{fffd}", "PWD=/usr", "SHLVL=7", "a.b=in\nlines"]);
     assert!(!given.exists());
     // Without one its own counts, and with one that could not be made.
     for arguments in [vec![root.as_path()], vec![root.as_path(), given.as_path()]] {
-        host.connect(host::Line::open_as(&["env", "SHLVL=3"], &arguments));
-        assert!(host.output(&["/usr/bin/env"]).1.contains("SHLVL=3\n"));
+        host.connect(host::Line::open_as(&["env", "-C", "/usr", "PWD=/usr", "SHLVL=3"], &arguments));
+        let (_, text) = host.output(&["/usr/bin/env"]);
+        // Where the joiner was started is not where programs are.
+        assert!(text.contains("SHLVL=3\n") && !text.contains("\nPWD="), "{text}");
     }
 }
 
