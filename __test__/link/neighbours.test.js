@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Original from '@deepseek-ai/dsh-subprocess-e2b'
 import Native from '../../index.js'
-import { mark, says, settled, useLink } from './world.js'
+import { PATIENCE_MS, mark, says, settled, useLink } from './world.js'
+import { until } from '../support/deadline.js'
 
 const link = useLink()
 
@@ -32,5 +33,6 @@ test('two harnesses and the original provider in one sandbox do not meet, and th
   handles[1].terminate()
   assert.equal((await settled(handles[1])).exitCode, null)
   await second.dispose()
-  assert.equal(await second.witness("pgrep -f '[s]upervisor.* join'"), '')
+  // Disposal waits for the resident's word, not for the kernel to have taken the processes away.
+  await until(async () => await second.witness("pgrep -f '[s]upervisor.* join'") === '', PATIENCE_MS, 'the supervisors are gone')
 })
