@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync, readdirSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -102,6 +103,44 @@ test('C30 three hundred at once are ended in little more than the grace', async 
   await own.dispose()
   assert.deepEqual(handles.filter(({ pid }) => isAlive(pid)), [])
 })
+
+test('C30 C31 a server that a script left behind in the moment of its end is waited for and ended', { skip: process.platform !== 'linux' && 'reads /proc' }, async () => {
+  // Looked for while the script forks and ends: the list of processes was read before the server was there.
+  for (let round = 0; round < 60; round += 1) {
+    const handle = world.spawn(['bash', '-c', 'sh -c "sleep 500 & exit" >/dev/null 2>&1 & exit 0'], { graceMs: 300 })
+    await within(handle.done, PATIENCE_MS, 'the script')
+    const gone = await handle.waitForExit(AbortSignal.timeout(60))
+    assert.equal(gone && members(handle.pid).length > 0, false, `round ${round}: gone, but somebody of ${handle.pid} runs`)
+    handle.terminate()
+    assert.equal(await within(handle.waitForExit(), PATIENCE_MS, 'the end'), true)
+    assert.deepEqual(members(handle.pid), [])
+  }
+})
+
+/** Living processes of a session. */
+function members(session) {
+  const numbers = readdirSync('/proc').filter(name => /^\d+$/.test(name) && isAlive(Number(name)))
+  return numbers.filter(number => {
+    try {
+      const stat = readFileSync(`/proc/${number}/stat`, 'latin1')
+      return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[3]) === session
+    } catch {
+      return false
+    }
+  })
+}
+
+const NAMESPACES = process.platform !== 'linux' ? 'unshare(1) is Linux\'' : process.getuid() !== 0 && 'makes namespaces, which only root may'
+for (const [what, command] of [
+  ['shows another pid namespace', ['unshare', '--pid', '--fork', '--kill-child', 'sh', '-c', '"$@"; exit $?', 'sh']],
+  ['is empty', ['unshare', '--mount', 'sh', '-c', 'mount -t tmpfs none /proc; exec "$@"', 'sh']],
+]) {
+  test(`C31 C33 where /proc ${what}, nobody is taken for gone or signalled by its numbers`, { skip: NAMESPACES }, async () => {
+    const fixture = fileURLToPath(new URL('fixtures/unseen.mjs', import.meta.url))
+    const { stdout } = await promisify(execFile)(command[0], [...command.slice(1), process.execPath, fixture], { timeout: PATIENCE_MS, killSignal: 'SIGKILL' })
+    assert.deepEqual(JSON.parse(stdout), { early: false, late: true })
+  })
+}
 
 const LIMITED = process.platform !== 'linux' ? 'unshare(1) and prlimit(1) are Linux\'' : process.getuid() !== 0 && 'becomes another user, which only root may'
 test('C30 C32 a tree that took the last process that its user may have is ended all the same', { skip: LIMITED }, async () => {

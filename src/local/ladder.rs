@@ -8,9 +8,12 @@ use std::{
     time::Duration,
 };
 
-use process::terminate::{Denied, LeadersGroup};
+use process::{
+    Pid, table,
+    terminate::{Denied, LeadersGroup},
+};
 use protocol::control::Survivor;
-use tokio::time;
+use tokio::time::{self, Instant};
 
 use super::{passes, side::aside, tree::Tree};
 use crate::session::failure::Failure;
@@ -18,6 +21,8 @@ use crate::session::failure::Failure;
 /// After a SIGKILL, how soon somebody new is looked for, and how rarely at last.
 const SOON: Duration = Duration::from_millis(20);
 const SELDOM: Duration = Duration::from_millis(500);
+/// Members that are still there this long after SIGKILL are reported: stuck in the kernel, or not visible to us.
+const STUCK: Duration = Duration::from_secs(10);
 
 /// The first rung; SIGCONT so that stopped members can act on it.
 const ASK: &[i32] = &[libc::SIGTERM, libc::SIGCONT];
@@ -82,6 +87,7 @@ impl Ladder {
     async fn kill(&self) {
         let leader = self.tree.leader();
         let mut pause = SOON;
+        let stuck_at = Instant::now() + STUCK;
         loop {
             self.look().await;
             let Some(group) = leader.signal_group(&[libc::SIGKILL]) else { return };
@@ -94,12 +100,34 @@ impl Ladder {
                 let survivors = met.denied.iter().map(survivor).collect();
                 return self.tree.stuck(Failure::Survived(survivors));
             }
+            if Instant::now() >= stuck_at {
+                return self.tree.stuck(stuck(leader.pid()).await);
+            }
             if time::timeout(pause, self.tree.gone()).await.is_ok() {
                 return;
             }
             pause = (pause * 2).min(SELDOM);
         }
     }
+}
+
+/// Who does not end of SIGKILL.
+async fn stuck(session: Pid) -> Failure {
+    let members = match passes::look(session).await {
+        Ok(seen) => seen.into_members(),
+        Err(_) => Vec::new(),
+    };
+    if members.is_empty() {
+        return Failure::Unseen(session.as_raw_pid().cast_unsigned());
+    }
+    let survivors = members.iter().map(|member| Survivor {
+        command: 0,
+        pid: member.stat.pid.cast_unsigned(),
+        uid: Pid::from_raw(member.stat.pid).and_then(|pid| table::user(pid).ok()).unwrap_or(u32::MAX),
+        start_time: member.stat.start_time,
+        errno: libc::ETIMEDOUT,
+    });
+    Failure::Survived(survivors.collect())
 }
 
 fn survivor(denied: &Denied) -> Survivor {

@@ -11,7 +11,7 @@ use std::{
 
 use process::{
     Pid,
-    session::{self, Member},
+    session::{Search, Seen},
     table::{self, Snapshot},
     terminate::{self, Denied, LeadersGroup},
 };
@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 use super::side::Side;
 
 const APART: Duration = Duration::from_millis(15);
-/// How often a pass that found nobody is repeated when processes vanished under it.
+/// How many passes are made for one answer.
 const REPEATS: usize = 4;
 
 /// What a signal met.
@@ -33,16 +33,16 @@ pub struct Met {
 }
 
 enum Job {
-    Look(Pid, oneshot::Sender<io::Result<Vec<Member>>>),
+    Look(Pid, oneshot::Sender<io::Result<Seen>>),
     Ask(Pid, LeadersGroup, oneshot::Sender<io::Result<Met>>),
     Kill(Pid, LeadersGroup, oneshot::Sender<io::Result<Met>>),
 }
 
-/// Living members of a session whose leader was reaped.
+/// Whether anybody lives in a session whose leader was reaped.
 ///
 /// # Errors
-/// When `/proc` can't be read.
-pub async fn look(session: Pid) -> io::Result<Vec<Member>> {
+/// When `/proc` can't be read, or shows another pid namespace.
+pub async fn look(session: Pid) -> io::Result<Seen> {
     done(|answer| Job::Look(session, answer)).await
 }
 
@@ -110,27 +110,27 @@ fn signal(wanted: Vec<(Pid, LeadersGroup, oneshot::Sender<io::Result<Met>>)>, si
     }
 }
 
-fn look_for(wanted: Vec<(Pid, oneshot::Sender<io::Result<Vec<Member>>>)>) {
+fn look_for(wanted: Vec<(Pid, oneshot::Sender<io::Result<Seen>>)>) {
     if wanted.is_empty() {
         return;
     }
+    let mut search = Search::default();
     let mut snapshot = table::snapshot();
     for (session, answer) in wanted {
-        let mut members = members_in(&snapshot, session);
+        let mut seen = look_in(&mut search, &snapshot, session);
         for _ in 1..REPEATS {
-            let believed = snapshot.as_ref().map_or(true, |snapshot| !snapshot.incomplete);
-            if believed || members.as_ref().is_ok_and(|members| !members.is_empty()) {
+            if !matches!(seen, Ok(Seen::Unsure)) {
                 break;
             }
             snapshot = table::snapshot();
-            members = members_in(&snapshot, session);
+            seen = look_in(&mut search, &snapshot, session);
         }
-        let _ = answer.send(members);
+        let _ = answer.send(seen);
     }
 }
 
-fn members_in(snapshot: &io::Result<Snapshot>, session: Pid) -> io::Result<Vec<Member>> {
-    snapshot.as_ref().map_err(again).map(|snapshot| session::members_without_leader_in(snapshot, session))
+fn look_in(search: &mut Search, snapshot: &io::Result<Snapshot>, session: Pid) -> io::Result<Seen> {
+    snapshot.as_ref().map_err(again).map(|snapshot| search.look_without_leader(snapshot, session))
 }
 
 /// The same error for one more listener.

@@ -5,7 +5,11 @@ use std::{
     time::Duration,
 };
 
-use process::{Pid, number, session::Member, table};
+use process::{
+    Pid, number,
+    session::{Member, Seen},
+    table,
+};
 use tokio::{
     io::Interest,
     sync::{Notify, watch as value},
@@ -80,13 +84,21 @@ impl Tree {
     /// Follows it from the leader's end to its own (C31).
     pub async fn watch(&self) {
         let session = self.leader().pid();
+        let mut pause = SOON;
         while number::is_taken(session) {
             match passes::look(session).await {
-                Ok(mut members) => match members.pop() {
-                    Some(member) => outlive(session, member).await,
-                    None => break,
-                },
-                Err(_) => time::sleep(SELDOM).await,
+                Ok(Seen::Living(mut members)) => {
+                    if let Some(member) = members.pop() {
+                        outlive(session, member).await;
+                    }
+                    pause = SOON;
+                }
+                Ok(Seen::Nobody) => break,
+                // Whoever has the number may not be visible to us: then it is waited for until it is free.
+                Ok(Seen::Unsure) | Err(_) => {
+                    time::sleep(pause).await;
+                    pause = (pause * 2).min(SELDOM);
+                }
             }
         }
         if let Some(terminal) = &self.session.terminal {

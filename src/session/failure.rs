@@ -58,6 +58,9 @@ pub enum Failure {
     /// Processes that could not be ended (C32). `ERR_SUBPROCESS_SURVIVED`.
     #[error("could not end {}", survivors(.0))]
     Survived(Vec<Survivor>),
+    /// Processes that could not be ended because nothing shows them (C32). `ERR_SUBPROCESS_SURVIVED`.
+    #[error("could not end what is left of the session of process {0}: /proc does not show it")]
+    Unseen(u32),
     /// No executable of that name on the path (C40). `ENOENT`.
     #[error("command {0:?} was not found on PATH")]
     NotOnPath(String),
@@ -113,7 +116,7 @@ impl Failure {
             Self::Delivery(_) => plain("ERR_SUPERVISOR_START"),
             Self::Refused(_) => plain("ERR_SUPERVISOR_REFUSED"),
             Self::Killed => plain("ERR_SUPERVISOR_KILLED"),
-            Self::Survived(_) => plain("ERR_SUBPROCESS_SURVIVED"),
+            Self::Survived(_) | Self::Unseen(_) => plain("ERR_SUBPROCESS_SURVIVED"),
             Self::NotOnPath(command) => ErrorFacts { path: Some(command.clone()), ..plain("ENOENT") },
             Self::NotExecutable(command) => ErrorFacts { path: Some(command.clone()), ..plain("EACCES") },
             Self::TooLong => plain("E2BIG"),

@@ -48,8 +48,11 @@ impl Lost {
         for _ in 0..ROUNDS {
             let snapshot = table::snapshot()?;
             living = self.kill_in(&snapshot);
-            let fresh = living.iter().filter(|remnant| seen.insert((remnant.pid, remnant.start_time))).count();
-            // A process that vanished may have left a child that this look missed.
+            let found = living.iter().map(|remnant| (remnant.pid, remnant.start_time));
+            // Who vanished or ended may have left a child that this look missed; whose zombie it is can't be told any more.
+            let zombies = snapshot.processes.iter().filter(|stat| stat.state == b'Z');
+            let fresh =
+                found.chain(zombies.map(|stat| (stat.pid, stat.start_time))).filter(|&one| seen.insert(one)).count();
             if fresh == 0 && !snapshot.incomplete {
                 break;
             }

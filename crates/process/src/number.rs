@@ -21,6 +21,17 @@ pub fn is_taken(number: Pid) -> bool {
     }
 }
 
+/// Whether `number` is certainly somebody's.
+pub fn is_surely_taken(number: Pid) -> bool {
+    #[cfg(target_os = "linux")]
+    return linux::can_be_learned() && linux::is_taken(number);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = number;
+        false
+    }
+}
+
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
@@ -34,7 +45,7 @@ mod tests {
         let leader = Fixture::shell("set -m; sleep 60 & exit 0");
         let pid = leader.pid;
         leader.wait_until_ended();
-        assert!(is_taken(pid), "a zombie leader");
+        assert!(is_taken(pid) && is_surely_taken(pid), "a zombie leader");
         exit::reap(pid).unwrap();
         assert!(is_taken(pid), "a member in a group of its own");
         let member = crate::session::members(pid).unwrap().remove(0);

@@ -27,6 +27,12 @@ mod tests {
         pidfd.send(libc::SIGKILL).unwrap();
         child.wait_until_ended();
         assert!(!pidfd.is_alive());
+        #[cfg(target_os = "linux")]
+        {
+            assert!(!pidfd.is_reaped());
+            crate::exit::reap(child.pid).unwrap();
+            assert!(pidfd.is_reaped());
+        }
     }
 
     #[test]

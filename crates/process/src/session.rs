@@ -3,14 +3,16 @@
 //! The number of a session stays unique as long as its leader, a child of ours, is not reaped: so keep the leader until
 //! the session is empty.
 
+use std::collections::HashSet;
 use std::io;
 
 use rustix::process::Pid;
 
+use crate::number;
 use crate::pidfd::PidFd;
 use crate::table::{self, Snapshot, Stat};
 
-/// How often a pass over `/proc` is repeated when processes vanished under it.
+/// How many passes over all processes are made for one answer.
 const PASSES: usize = 4;
 
 /// A living member of a session.
@@ -35,31 +37,90 @@ pub fn has_no_living_child(group: Pid) -> bool {
     matches!(rustix::process::waitid(WaitId::Pgid(Some(group)), options), Err(Errno::CHILD))
 }
 
-/// Living members of session `session` according to `snapshot`; those that ended or left meanwhile are dropped.
-pub fn members_in(snapshot: &Snapshot, session: Pid) -> Vec<Member> {
-    let listed = snapshot.processes.iter().filter(|stat| stat.session == session.as_raw_pid());
-    listed.filter_map(|stat| confirm(stat, session)).collect()
+/// What passes over all processes say of a session.
+#[derive(Debug)]
+pub enum Seen {
+    /// These were alive.
+    Living(Vec<Member>),
+    /// Nobody lives in it, and nobody can be born into it.
+    Nobody,
+    /// Nobody was found, but somebody may have been missed.
+    Unsure,
 }
 
-/// As [`members_in`] for a session whose leader was reaped: when there is a process of its number again, that number was given
-/// out anew and nobody in it is ours.
-pub fn members_without_leader_in(snapshot: &Snapshot, session: Pid) -> Vec<Member> {
-    let reused = |snapshot: &Snapshot| snapshot.processes.iter().any(|stat| stat.pid == session.as_raw_pid());
-    if reused(snapshot) { Vec::new() } else { members_in(snapshot, session) }
+impl Seen {
+    /// Who was alive.
+    pub fn into_members(self) -> Vec<Member> {
+        match self {
+            Self::Living(members) => members,
+            Self::Nobody | Self::Unsure => Vec::new(),
+        }
+    }
 }
 
-/// Living members of session `session`, from as many passes over `/proc` as it takes for a quiet one.
-pub fn members(session: Pid) -> io::Result<Vec<Member>> {
-    let mut found = Vec::new();
+/// Looks for members of sessions, pass after pass.
+///
+/// A pass misses who is born while it is made. But somebody of the same session forked then, and stands in the pass, or vanished from it:
+/// alive, or as one that ended meanwhile. So a pass proves that nobody lives only when nobody vanished and all that it has of the
+/// session had ended before it began, which an earlier pass has seen.
+#[derive(Debug, Default)]
+pub struct Search {
+    /// Who had ended, by number and start time, before the next pass begins.
+    ended: HashSet<(i32, u64)>,
+    leaders_ended: bool,
+}
+
+impl Search {
+    /// For sessions whose leaders are known to have ended.
+    pub fn behind_leaders() -> Self {
+        Self { leaders_ended: true, ..Self::default() }
+    }
+
+    /// Looks for members of `session` in a pass, which must have begun after the one before.
+    pub fn look(&mut self, snapshot: &Snapshot, session: Pid) -> Seen {
+        let (mut living, mut sure) = (Vec::new(), !snapshot.incomplete);
+        for stat in snapshot.processes.iter().filter(|stat| stat.session == session.as_raw_pid()) {
+            match confirm(stat, session) {
+                Some(member) => living.push(member),
+                None if self.leaders_ended && stat.pid == stat.session => {}
+                None => sure &= !self.ended.insert((stat.pid, stat.start_time)),
+            }
+        }
+        match (living.is_empty(), sure) {
+            (false, _) => Seen::Living(living),
+            (true, true) => Seen::Nobody,
+            (true, false) => Seen::Unsure,
+        }
+    }
+
+    /// As [`Self::look`] for a session whose leader was reaped: when there is a process of its number again, that number was given out anew
+    /// and nobody in it is ours. As long as the number is taken, the pass must show by whom.
+    pub fn look_without_leader(&mut self, snapshot: &Snapshot, session: Pid) -> Seen {
+        if snapshot.processes.iter().any(|stat| stat.pid == session.as_raw_pid()) {
+            return Seen::Nobody;
+        }
+        let seen = self.look(snapshot, session);
+        let shown = || snapshot.processes.iter().any(|stat| stat.session == session.as_raw_pid());
+        if matches!(seen, Seen::Nobody) && !shown() && number::is_surely_taken(session) { Seen::Unsure } else { seen }
+    }
+}
+
+/// Whether anybody lives in session `session`, from as many passes over all processes as it takes to be sure, but not for ever.
+pub fn seen(session: Pid) -> io::Result<Seen> {
+    let mut search = Search::default();
+    let mut seen = Seen::Unsure;
     for _ in 0..PASSES {
-        let snapshot = table::snapshot()?;
-        found = members_in(&snapshot, session);
-        // Found somebody: that is news enough. Nobody: believed only when nothing vanished during the pass.
-        if !found.is_empty() || !snapshot.incomplete {
+        seen = search.look(&table::snapshot()?, session);
+        if !matches!(seen, Seen::Unsure) {
             break;
         }
     }
-    Ok(found)
+    Ok(seen)
+}
+
+/// Living members of session `session`, as far as a few passes find any.
+pub fn members(session: Pid) -> io::Result<Vec<Member>> {
+    seen(session).map(Seen::into_members)
 }
 
 /// Opens the process first and reads its facts again then, so that both are of one process.
@@ -107,6 +168,39 @@ mod tests {
         assert_eq!(count(&leader), 0);
         #[cfg(target_os = "linux")]
         assert!(has_no_living_child(leader.pid));
+    }
+
+    #[test]
+    fn c31_who_ended_while_a_pass_was_made_may_have_left_a_child_that_it_missed() {
+        let leader = Fixture::shell("sleep 60 & wait");
+        leader.wait_for("two members", || count(&leader) == 2);
+        // A pass that began before the child was born, and came to its parent when that had ended.
+        let mut pass = table::snapshot().unwrap();
+        let child =
+            members(leader.pid).unwrap().into_iter().find(|member| member.stat.pid != leader.pid.as_raw_pid()).unwrap();
+        pass.processes.retain(|stat| stat.pid != child.stat.pid);
+        pass.incomplete = false;
+        rustix::process::kill_process(leader.pid, rustix::process::Signal::KILL).unwrap();
+        leader.wait_until_ended();
+        let mut search = Search::default();
+        assert!(matches!(search.look(&pass, leader.pid), Seen::Unsure));
+        // The next one began after that: without the child in it, there would be none.
+        assert!(matches!(search.look(&pass, leader.pid), Seen::Nobody));
+        pass.incomplete = true;
+        assert!(matches!(search.look(&pass, leader.pid), Seen::Unsure));
+        assert!(matches!(Search::behind_leaders().look(&table::snapshot().unwrap(), leader.pid), Seen::Living(_)));
+        child.pidfd.send(libc::SIGKILL).unwrap();
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn c31_a_number_that_is_taken_by_nobody_in_the_pass_is_taken_by_somebody_who_does_not_show() {
+        let member = Fixture::shell("sleep 60");
+        let empty = Snapshot::default();
+        assert!(matches!(Search::default().look_without_leader(&empty, member.pid), Seen::Unsure));
+        let free = Pid::from_raw(0x3fff_fffe).unwrap();
+        assert!(matches!(Search::default().look_without_leader(&empty, free), Seen::Nobody));
+        member.kill();
     }
 
     #[cfg(target_os = "linux")]

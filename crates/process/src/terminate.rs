@@ -9,7 +9,7 @@ use std::io;
 
 use rustix::process::Pid;
 
-use crate::session::{self, Member};
+use crate::session::{Member, Search, Seen};
 use crate::table;
 
 /// How often new members are looked for after a signal.
@@ -31,6 +31,8 @@ pub struct Denied {
 pub struct Outcome {
     /// Members that were alive in the last pass, reached or not.
     pub living: usize,
+    /// Whether the last pass proved that nobody else lived, or found somebody.
+    pub sure: bool,
     /// Members that refused, each once.
     pub denied: Vec<Denied>,
 }
@@ -83,16 +85,20 @@ fn signal_each_once(sessions: &[(Pid, LeadersGroup)], signals: &[i32]) -> io::Re
     let mut seen: HashSet<(i32, u64)> = HashSet::new();
     let mut outcomes: HashMap<Pid, Outcome> =
         sessions.iter().map(|&(leader, _)| (leader, Outcome::default())).collect();
+    let mut search = Search::default();
     for _ in 0..ROUNDS {
         let snapshot = table::snapshot()?;
         // A process that vanished may have left a child that this pass missed.
         let mut fresh = snapshot.incomplete;
         for &(leader, group) in sessions {
             let Some(outcome) = outcomes.get_mut(&leader) else { continue };
-            let members = match group {
-                LeadersGroup::Reaped => session::members_without_leader_in(&snapshot, leader),
-                LeadersGroup::Kept | LeadersGroup::Signalled => session::members_in(&snapshot, leader),
+            let found = match group {
+                LeadersGroup::Reaped => search.look_without_leader(&snapshot, leader),
+                LeadersGroup::Kept | LeadersGroup::Signalled => search.look(&snapshot, leader),
             };
+            outcome.sure = !matches!(found, Seen::Unsure);
+            fresh |= !outcome.sure;
+            let members = found.into_members();
             outcome.living = members.len();
             for member in &members {
                 if seen.insert((member.stat.pid, member.stat.start_time)) {
@@ -141,6 +147,7 @@ pub fn kill_exactly(pid: Pid, start_time: u64) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session;
     use crate::testing::Fixture;
     #[cfg(target_os = "linux")]
     use crate::testing::in_own_pid_namespace;

@@ -82,6 +82,7 @@ impl Worker {
         }
         self.climb_ladders();
         self.look_for_leavers();
+        self.look |= self.look_at.is_some_and(|at| at <= self.now);
         self.dismiss_silent_guests();
         self.look_at_door();
         let limit = self.orphan_limit();
@@ -158,6 +159,7 @@ impl Worker {
         let pool = self.ending.is_none().then(|| self.pool.wakes()).flatten();
         let others = [
             self.link.poll_timeout(),
+            self.look_at,
             self.door.wakes(),
             self.door.room_at(),
             silence,

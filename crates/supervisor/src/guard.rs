@@ -55,16 +55,16 @@ fn follow(mut records: impl Read) -> HashMap<Pid, Option<PidFd>> {
 fn end(sessions: &HashMap<Pid, Option<PidFd>>) -> io::Result<()> {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        // Members are found by the session's number and reached by identity. A leader that has ended pins that number no
-        // longer: a process that has it now is not ours.
-        let leads = |leader: &Option<PidFd>| leader.as_ref().is_some_and(PidFd::is_alive);
-        let group = |leader| if leads(leader) { LeadersGroup::Signalled } else { LeadersGroup::Reaped };
+        // Members are found by the session's number and reached by identity. A leader that was reaped pins that number no
+        // longer: a process that has it now is not ours. One that has ended but was not (by an init that does not care) still does.
+        let pins = |leader: &Option<PidFd>| leader.as_ref().is_some_and(|leader| !leader.is_reaped());
+        let group = |leader| if pins(leader) { LeadersGroup::Signalled } else { LeadersGroup::Reaped };
         let targets: Vec<_> = sessions.iter().map(|(&session, leader)| (session, group(leader))).collect();
         if targets.is_empty() {
             return Ok(());
         }
         let outcomes = terminate::kill_sessions(&targets)?;
-        if outcomes.values().all(|outcome| outcome.living == 0) {
+        if outcomes.values().all(|outcome| outcome.living == 0 && outcome.sure) {
             return Ok(());
         }
         if Instant::now() >= deadline {

@@ -8,8 +8,9 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use process::pidfd::PidFd;
+use process::session::{self, Search, Seen};
 use process::table::{self, Snapshot};
-use process::{Pid, orphans, session};
+use process::{Pid, orphans};
 use protocol::{CommandId, Time};
 
 use crate::poller::{Interest, Token};
@@ -19,6 +20,8 @@ use crate::worker::Worker;
 const FIRST_LOOK: Duration = Duration::from_millis(10);
 /// Longest such wait.
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
+/// How many passes over all processes are made for one session in one turn.
+const PASSES: usize = 4;
 
 /// A living member of a session, whose end is waited for.
 pub struct Watched {
@@ -46,16 +49,18 @@ impl Worker {
             .filter(|(_, command)| command.is_exited() && command.member.is_none())
             .filter_map(|(id, command)| Some((id, command.pid()?)))
             .collect();
-        let mut snapshot = None;
+        let mut passes = Passes::default();
+        self.look_at = None;
         for (id, leader) in ended {
-            let member = match &orphans {
-                Ok(orphans) if orphans.is_empty() => None,
-                Ok(orphans) => member_among(orphans, leader).or_else(|| member_anywhere(&mut snapshot, leader)),
-                Err(_) => member_anywhere(&mut snapshot, leader),
+            let found = match &orphans {
+                Ok(orphans) if orphans.is_empty() => Found::Nobody,
+                Ok(orphans) => member_among(orphans, leader).unwrap_or_else(|| passes.look(leader)),
+                Err(_) => passes.look(leader),
             };
-            match member {
-                None => self.on_gone(id),
-                Some(member) => self.watch_member(id, member),
+            match found {
+                Found::Nobody => self.on_gone(id),
+                Found::Member(pid, pidfd) => self.watch_member(id, pid, pidfd),
+                Found::Unsure => self.look_at = Some(self.now + FIRST_LOOK),
             }
         }
     }
@@ -67,7 +72,7 @@ impl Worker {
         children
     }
 
-    fn watch_member(&mut self, id: CommandId, (pid, pidfd): Found) {
+    fn watch_member(&mut self, id: CommandId, pid: Pid, pidfd: PidFd) {
         let Some(command) = self.commands.get_mut(&id) else { return };
         // Unwatched, it is found again at the next end of any child.
         if self.poller.add(&pidfd, Token::Member(id), Interest::Readable).is_ok() {
@@ -105,26 +110,58 @@ impl Worker {
     }
 }
 
-/// A living member of a session.
-type Found = (Pid, PidFd);
+/// What is found of a session.
+enum Found {
+    /// A living member.
+    Member(Pid, PidFd),
+    /// Nobody is left.
+    Nobody,
+    /// It could not be learned.
+    Unsure,
+}
 
 fn member_among(orphans: &[Pid], leader: Pid) -> Option<Found> {
     orphans.iter().find_map(|&pid| {
         // Our unreaped child: its number is its own, whether it lives or not.
         let in_session = rustix::process::getsid(Some(pid)).is_ok_and(|session| session == leader);
         let pidfd = PidFd::open(pid).ok().filter(|pidfd| in_session && pidfd.is_alive())?;
-        Some((pid, pidfd))
+        Some(Found::Member(pid, pidfd))
     })
 }
 
-fn member_anywhere(snapshot: &mut Option<Snapshot>, leader: Pid) -> Option<Found> {
-    if snapshot.is_none() {
-        *snapshot = table::snapshot().ok();
+/// Passes over all processes: one serves as many sessions as it can.
+struct Passes {
+    latest: Option<Snapshot>,
+    search: Search,
+}
+
+impl Default for Passes {
+    fn default() -> Self {
+        Self { latest: None, search: Search::behind_leaders() }
     }
-    let members = match snapshot {
-        Some(snapshot) if !snapshot.incomplete => session::members_in(snapshot, leader),
-        _ => session::members(leader).ok()?,
-    };
-    let member = members.into_iter().next()?;
-    Some((Pid::from_raw(member.stat.pid)?, member.pidfd))
+}
+
+impl Passes {
+    fn look(&mut self, leader: Pid) -> Found {
+        for _ in 0..PASSES {
+            let snapshot = match self.latest.take() {
+                Some(snapshot) => snapshot,
+                None => match table::snapshot() {
+                    Ok(snapshot) => snapshot,
+                    // Without a table, what the kernel says of our own children must do.
+                    Err(_) if session::has_no_living_child(leader) => return Found::Nobody,
+                    Err(_) => return Found::Unsure,
+                },
+            };
+            let seen = self.search.look(&snapshot, leader);
+            if !matches!(seen, Seen::Unsure) {
+                self.latest = Some(snapshot);
+                let member = seen.into_members().into_iter().next();
+                let found =
+                    member.and_then(|member| Some(Found::Member(Pid::from_raw(member.stat.pid)?, member.pidfd)));
+                return found.unwrap_or(Found::Nobody);
+            }
+        }
+        Found::Unsure
+    }
 }

@@ -71,6 +71,8 @@ pub struct Worker {
     pub shrink_at: Time,
     /// Somebody may have ended.
     pub look: bool,
+    /// When to look again who has, since it could not be learned.
+    pub look_at: Option<Time>,
     /// Something is left to do at once.
     pub again: bool,
     /// The guardian has ended: nothing is served any more.
@@ -133,6 +135,7 @@ impl Worker {
             crowd: 0,
             shrink_at: Time(0),
             look: false,
+            look_at: None,
             again: true,
             bereaved: false,
             greeted: false,

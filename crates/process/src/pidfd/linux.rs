@@ -36,6 +36,11 @@ impl PidFd {
         }
     }
 
+    /// Whether its number may be another's by now: somebody has taken note of its end.
+    pub fn is_reaped(&self) -> bool {
+        self.send(0).is_err_and(|error| error.raw_os_error() == Some(libc::ESRCH))
+    }
+
     /// The descriptor itself.
     pub fn into_owned(self) -> OwnedFd {
         self.0

@@ -45,6 +45,9 @@ pub fn user(pid: Pid) -> io::Result<u32> {
 
 /// Reads the facts of all processes once.
 pub fn snapshot() -> io::Result<Snapshot> {
+    if !shows_this_namespace() {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "/proc is not that of this pid namespace"));
+    }
     let mut snapshot = Snapshot::default();
     for entry in std::fs::read_dir("/proc")? {
         let entry = entry?;
@@ -58,6 +61,16 @@ pub fn snapshot() -> io::Result<Snapshot> {
         }
     }
     Ok(snapshot)
+}
+
+/// Whether the numbers in `/proc` mean what they mean to the system calls of this process. Whoever enters a pid namespace without mounting
+/// `/proc` anew (`unshare --pid`, `bwrap --unshare-pid`) sees the numbers of the outer one.
+fn shows_this_namespace() -> bool {
+    // One number for each namespace from that of `/proc` inwards.
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let numbers =
+        ["NSpid:", "Pid:"].into_iter().find_map(|name| status.lines().find_map(|line| line.strip_prefix(name)));
+    numbers.is_some_and(|numbers| numbers.trim() == std::process::id().to_string())
 }
 
 #[cfg(test)]
