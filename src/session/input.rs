@@ -15,6 +15,8 @@ const LOW_WATER: usize = HIGH_WATER / 2;
 pub struct Input {
     pieces: VecDeque<Bytes>,
     len: usize,
+    /// Bytes that were taken so far.
+    taken: u64,
     ended: bool,
     closed: bool,
     writer_waits: bool,
@@ -86,6 +88,16 @@ impl Input {
         self.shortcut = None;
     }
 
+    /// How many bytes will have been taken when all that waits now was.
+    pub fn written(&self) -> u64 {
+        self.taken + self.len as u64
+    }
+
+    /// How many bytes must be taken until all is that waited when [`Self::written`] said this.
+    pub fn due(&self, written: u64) -> usize {
+        usize::try_from(written.saturating_sub(self.taken)).unwrap_or(usize::MAX).min(self.len)
+    }
+
     /// Whether the program takes no more.
     pub fn is_closed(&self) -> bool {
         self.closed
@@ -111,6 +123,7 @@ impl Input {
             }
             room -= part;
             self.len -= part;
+            self.taken += part as u64;
         }
         let wake = self.writer_waits && self.len <= LOW_WATER;
         if wake {
@@ -195,6 +208,23 @@ mod tests {
         assert_eq!(input.take(4, &mut out), (Left::More, false));
         assert_eq!(input.take(4, &mut out), (Left::End, false));
         assert_eq!(out, b"abcde");
+    }
+
+    #[test]
+    fn c53_what_waited_at_a_moment_is_told_from_what_came_later() {
+        let mut input = Input::default();
+        input.write(b"abc");
+        let moment = input.written();
+        input.write(b"de");
+        assert_eq!(input.due(moment), 3);
+        let mut out = Vec::new();
+        input.take(2, &mut out);
+        assert_eq!(input.due(moment), 1);
+        input.take(2, &mut out);
+        assert_eq!(input.due(moment), 0);
+        input.write(b"f");
+        input.close();
+        assert_eq!(input.due(input.written()), 0);
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub enum Op {
     Start(CommandId, Arc<Command>, Box<Start>),
     /// A command's input has bytes or its end.
     Input(CommandId),
+    /// What is wanted next of a terminal comes after this much of its input ([`super::input::Input::written`]).
+    InputFirst(CommandId, u64),
     /// A reader took so many bytes.
     Consumed(CommandId, OutputChannel, usize),
     /// Nobody reads an output any more.

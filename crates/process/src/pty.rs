@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::Pid;
 use rustix::termios::{InputModes, OptionalActions, Winsize};
@@ -65,6 +66,7 @@ impl Terminal {
 
     /// Changes the size; the foreground group gets SIGWINCH from the kernel when it differs.
     pub fn resize(&self, rows: u16, columns: u16) -> io::Result<()> {
+        self.hand_over();
         let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         Ok(rustix::termios::tcsetwinsize(&self.master, size)?)
     }
@@ -89,8 +91,18 @@ impl Terminal {
         Ok(rustix::io::retry_on_intr(|| rustix::io::write(&self.master, bytes))?)
     }
 
-    /// The foreground process group, if there is one.
+    /// What was written has come to its readers when this returns. The kernel passes it on in a thread of its own, which whoever asks about the
+    /// terminal, or signals, would overtake; a poll of the near end that finds nothing to read waits for that thread (`n_tty_poll`).
+    fn hand_over(&self) {
+        if let Some(near) = &self.near {
+            let mut set = [PollFd::new(near, PollFlags::IN)];
+            let _ = poll(&mut set, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+        }
+    }
+
+    /// The foreground process group after what was written, if there is one.
     pub fn foreground(&self) -> Option<Pid> {
+        self.hand_over();
         let mut group: libc::pid_t = 0;
         // SAFETY: TIOCGPGRP fills one number. Not the wrapper: the kernel's 0 (none) is no error here.
         let result =

@@ -111,3 +111,20 @@ fn c54_closing_our_end_hangs_the_session_up() {
 #[cfg(target_os = "linux")]
 #[path = "pty_waiting_tests.rs"]
 mod waiting;
+
+#[cfg(target_os = "linux")]
+#[test]
+fn c52_what_was_typed_has_come_when_it_is_asked_who_is_in_front() {
+    let (terminal, near) = Terminal::open(24, 80).unwrap();
+    let mut modes = rustix::termios::tcgetattr(&near).unwrap();
+    modes.make_raw();
+    rustix::termios::tcsetattr(&near, OptionalActions::Now, &modes).unwrap();
+    for round in 0..2000 {
+        assert_eq!(terminal.write(b"x").unwrap(), 1);
+        let _ = terminal.foreground();
+        let come = rustix::io::ioctl_fionread(&near).unwrap();
+        assert_eq!(come, 1, "round {round}");
+        let mut byte = [0; 1];
+        assert_eq!(rustix::io::read(&near, &mut byte).unwrap(), 1);
+    }
+}

@@ -143,7 +143,7 @@ impl Command {
                 shortcut.resize(rows, columns);
             }
             None => {
-                state.tell(|id| Op::Resize(id, rows, columns));
+                state.tell_after_input(|id| Op::Resize(id, rows, columns));
             }
         }
     }
@@ -172,8 +172,8 @@ impl Command {
         }
     }
 
-    /// Sends a wish about this command to its driver, if it was started.
+    /// Sends a wish about its terminal to its driver, if it was started: after what was typed until now.
     pub fn ask(&self, op: impl FnOnce(CommandId) -> Op) -> bool {
-        self.lock().tell(op)
+        self.lock().tell_after_input(op)
     }
 }

@@ -146,6 +146,15 @@ impl State {
         self.bound.as_ref().is_some_and(|(id, ops)| ops.send(op(*id)).is_ok())
     }
 
+    /// As [`Self::tell`], for what must not overtake what was written until now.
+    fn tell_after_input(&self, op: impl FnOnce(CommandId) -> Op) -> bool {
+        if let Some(input) = self.input.as_ref().filter(|input| input.is_ready()) {
+            let written = input.written();
+            self.tell(|id| Op::InputFirst(id, written));
+        }
+        self.tell(op)
+    }
+
     /// An id that nobody saw can serve another command.
     fn give_back(&mut self) {
         if let Some(reserved) = self.reserved.take()

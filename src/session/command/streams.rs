@@ -86,6 +86,11 @@ impl Command {
         left
     }
 
+    /// How many bytes are left of what was written at some moment ([`Input::written`]).
+    pub fn input_due(&self, written: u64) -> usize {
+        self.lock().input.as_ref().map_or(0, |input| input.due(written))
+    }
+
     /// Lets input that waits for nothing, and sizes, go past the driver.
     pub fn set_shortcut(&self, shortcut: Arc<dyn Shortcut>) {
         if let Some(input) = &mut self.lock().input {

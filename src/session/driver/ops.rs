@@ -33,6 +33,7 @@ impl Driver {
                     self.link.ready(input_stream(id));
                 }
             }
+            Op::InputFirst(id, written) => self.input_first(id, written),
             Op::Consumed(id, channel, bytes) => self.consumed(id, channel, bytes),
             Op::CloseOutput(id, channel) => self.close_output(id, channel),
             Op::Terminate(id) => self.terminate(id),
@@ -77,6 +78,16 @@ impl Driver {
             if active.command.is_input_ready() {
                 self.link.ready(input_stream(id));
             }
+        }
+    }
+
+    /// What was typed goes before what is said next, as far as the terminal has room: a key pressed before a signal is read before it (C53).
+    fn input_first(&mut self, id: CommandId, written: u64) {
+        let Some(active) = self.commands.get(&id) else { return };
+        // Before its start has gone there is no terminal to ask, and what was taken would be lost with a supervisor that never heard of it.
+        if self.link.was_sent(id) {
+            let due = active.command.input_due(written);
+            self.link.send_ahead(input_stream(id), due, &mut Inputs(&self.commands));
         }
     }
 

@@ -89,6 +89,7 @@ impl Driver {
             | Op::Signal(_, request, _) => request.answer(Err(failure)),
             Op::Shutdown(request) => self.shutdown.push(request),
             Op::Input(_)
+            | Op::InputFirst(..)
             | Op::Consumed(..)
             | Op::CloseOutput(..)
             | Op::Terminate(_)

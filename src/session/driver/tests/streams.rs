@@ -5,7 +5,7 @@ use std::sync::Arc;
 use protocol::control::{FromSupervisor, OutputChannel, ToSupervisor};
 
 use super::{COLLECT, STDOUT, World, fake::Heard};
-use crate::session::output::Mode;
+use crate::session::{op::Op, output::Mode, request::Request};
 
 #[tokio::test]
 async fn c14_input_arrives_in_order_and_complete_and_then_its_end() {
@@ -41,6 +41,37 @@ async fn c14_a_writer_waits_while_the_program_does_not_read_and_hears_when_it_cl
     let seen = Arc::clone(&command);
     world.until("a closed input", || seen.is_input_closed().then_some(())).await;
     assert_eq!(command.write(b"late"), 0);
+}
+
+#[tokio::test]
+async fn c53_what_is_asked_of_a_terminal_comes_between_what_was_typed_before_and_after() {
+    let mut world = World::new();
+    let (id, command) = world.running_with(true, [COLLECT; 2], 1000).await;
+    // On one thread the driver comes only at the next wait: all of this is there when it does.
+    let request = Request::new(&world.wakes);
+    command.write(&[b'a'; 50_000]);
+    command.ask(|id| Op::Inspect(id, Arc::clone(&request)));
+    command.write(b"bb");
+    command.resize(5, 6);
+    command.write(b"c");
+    let mut order: Vec<(char, usize)> = Vec::new();
+    while order.last() != Some(&('c', 1)) {
+        match world.fake.heard().await {
+            Heard::Data(at, bytes) => {
+                assert_eq!(at, id);
+                for byte in bytes {
+                    match order.last_mut() {
+                        Some((last, count)) if *last == char::from(byte) => *count += 1,
+                        _ => order.push((byte.into(), 1)),
+                    }
+                }
+            }
+            Heard::Control(_, ToSupervisor::InspectForeground { .. }) => order.push(('?', 1)),
+            Heard::Control(_, ToSupervisor::Resize { rows: 5, cols: 6 }) => order.push(('#', 1)),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(order, [('a', 50_000), ('?', 1), ('b', 2), ('#', 1), ('c', 1)]);
 }
 
 #[tokio::test]
