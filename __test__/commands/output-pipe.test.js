@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { Readable } from 'node:stream'
+import { under } from './bare.js'
 import { EXTENDED, PATIENCE_MS, SOON_MS, drain, end, gone, matrix, says, settled, text, useWorld } from './world.js'
 import { within } from '../support/deadline.js'
 
@@ -35,6 +36,38 @@ matrix('C15 both streams are whole to their last byte when they end together (tr
     }))
   }
 })
+
+/** Ends on its own only when its output is closed. */
+function endless(world, name) {
+  return world.spawn(['sh', '-c', `exec yes ${name === 'stdout' ? '' : '>&2'}`], PIPES)
+}
+
+for (const name of ['stdout', 'stderr']) {
+  const other = name === 'stdout' ? 'stderr' : 'stdout'
+
+  matrix(`C14 C15 ${name} that is destroyed in the turn of its spawn ends the program that writes to it`, async () => {
+    const handle = endless(world, name)
+    handle[name].destroy()
+    handle[other].resume()
+    assert.deepEqual(await settled(handle), { exitCode: null, signal: 'SIGPIPE' })
+  })
+
+  matrix(`C14 C15 ${name} that is destroyed before there is a sandbox ends the program that writes to it`, async () => {
+    let give
+    const sandbox = new Promise(resolve => { give = resolve })
+    const early = await under(world.server, { cwd: world.cwd, getSandbox: () => sandbox })
+    try {
+      const handle = endless(early, name)
+      handle[other].resume()
+      handle[name].destroy()
+      await within(once(handle[name], 'close'), PATIENCE_MS, 'its end here')
+      give(world.composition.sandbox())
+      assert.deepEqual(await settled(handle), { exitCode: null, signal: 'SIGPIPE' })
+    } finally {
+      await early.dispose()
+    }
+  })
+}
 
 // https://github.com/docker/cli/pull/5957
 matrix('C15 a reader that is slower than the program gets everything after the exit too (trap A8)', { timeout: 90_000 }, async () => {

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { drain, gone, mark, says, settled, useLink } from './world.js'
+import { PATIENCE_MS, drain, gone, mark, says, settled, useLink } from './world.js'
+import { until } from '../support/deadline.js'
 
 const link = useLink()
 const KILLED = { exitCode: null, signal: 'SIGKILL' }
+
+/** How a supervisor is brought, or joined. */
+const START = '/process.Process/Start'
 
 for (const [who, kill] of [
   ['guardian', async world => world.witness(`kill -9 ${(await world.supervisor()).guardian}`)],
@@ -28,5 +32,23 @@ for (const [who, kill] of [
     assert.equal(String(await output), 'up\n')
     assert.equal((await world.sh('echo next')).stdout, 'next\n')
     await world.untilSleepers(sleep, 0)
+  })
+}
+
+for (const name of ['stdout', 'stderr']) {
+  test(`C14 C15 C35 ${name} that is destroyed while there is no supervisor is closed by the next one`, { timeout: 90_000 }, async () => {
+    const world = await link.open()
+    const refused = () => world.proxy.requests.filter(({ path }) => path === START).length
+    const { guardian } = await world.supervisor()
+    world.proxy.rules = [{ path: START, refuse: 503 }]
+    let seen = refused()
+    await world.witness(`kill -9 ${guardian}`)
+    await until(() => refused() > seen, PATIENCE_MS, 'an attempt at the next supervisor')
+    const handle = world.spawn(['sh', '-c', `exec yes ${name === 'stdout' ? '' : '>&2'}`], { stdout: 'pipe', stderr: 'pipe' })
+    for (const other of ['stdout', 'stderr']) handle[other][other === name ? 'destroy' : 'resume']()
+    seen = refused()
+    await until(() => refused() > seen, PATIENCE_MS, 'another one, that knows of the command')
+    world.heal()
+    assert.deepEqual(await settled(handle), { exitCode: null, signal: 'SIGPIPE' })
   })
 }

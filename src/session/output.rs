@@ -204,6 +204,11 @@ impl Output {
         }
     }
 
+    /// Whether nobody reads any more.
+    pub fn is_unwanted(&self) -> bool {
+        self.unwanted
+    }
+
     /// Where the spill file is.
     pub fn set_spill_path(&mut self, at: String) {
         if let Store::Tail(_, Some(spill)) = &mut self.store {

@@ -78,7 +78,7 @@ impl Command {
         self.lock().outputs[index(channel)].as_ref().is_none_or(Output::is_over)
     }
 
-    /// Nobody reads an output any more.
+    /// Nobody reads an output any more. Before the start nobody has to be told: whoever starts it looks.
     pub fn close_output(&self, channel: OutputChannel) {
         let mut state = self.lock();
         let Some(output) = &mut state.outputs[index(channel)] else { return };

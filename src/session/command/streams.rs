@@ -51,6 +51,11 @@ impl Command {
         self.lock().outputs[index(channel)].as_ref().map_or(0, Output::total)
     }
 
+    /// Whether nobody reads an output any more.
+    pub fn is_unwanted(&self, channel: OutputChannel) -> bool {
+        self.lock().outputs[index(channel)].as_ref().is_some_and(Output::is_unwanted)
+    }
+
     /// An output ended; with `None`, without the supervisor's word.
     pub fn finish(&self, channel: OutputChannel, end: Option<StreamEnd>) {
         let mut state = self.lock();

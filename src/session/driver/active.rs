@@ -103,6 +103,14 @@ impl Active {
         }
     }
 
+    /// Ends the outputs whose reader went before there was anybody to tell of it.
+    pub fn end_unwanted(&mut self) {
+        for stream in self.outputs.iter_mut().filter(|stream| self.command.is_unwanted(stream.channel)) {
+            stream.ended = true;
+            self.command.finish(stream.channel, None);
+        }
+    }
+
     /// When a raw output is not waited for any longer; `None` while it is waited for without bound. What the tree's last member said
     /// may still be on its way when its end is known: the grace begins at the later of both.
     pub fn raw_deadline(&self) -> Option<Time> {

@@ -9,7 +9,7 @@ use protocol::{
 
 use super::{
     Driver, Over,
-    active::{Active, input_stream, output_stream},
+    active::{Active, Stream, input_stream, output_stream},
 };
 use crate::session::{
     command::{Command, Outcome},
@@ -61,18 +61,25 @@ impl Driver {
             let failure = Failure::Start { program: command.program().to_owned(), failure: too_long(&start) };
             return command.start_failed(Err(failure), true);
         }
-        self.commands.insert(id, Active::new(command, start));
+        let mut active = Active::new(command, start);
+        active.end_unwanted();
+        self.commands.insert(id, active);
         self.open(id);
     }
 
-    /// Opens a command's streams and says what to start.
+    /// Opens a command's streams and says what to start. An output whose reader has gone already is closed in the sandbox all the same:
+    /// its program is to feel it (C14), and this supervisor has not heard of it.
     pub(super) fn open(&mut self, id: CommandId) {
         let Some(active) = self.commands.get(&id) else { return };
         let Some(start) = &active.start else { return };
-        for stream in active.outputs.iter().filter(|stream| !stream.ended) {
-            self.link.open_incoming(output_stream(id, stream.channel), 0);
-        }
         self.link.send(id, &ToSupervisor::Start(start.clone()));
+        for Stream { channel, ended, .. } in &active.outputs {
+            if *ended {
+                self.link.send(id, &ToSupervisor::CloseOutput(*channel));
+            } else {
+                self.link.open_incoming(output_stream(id, *channel), 0);
+            }
+        }
         if active.input {
             self.link.open_outgoing(input_stream(id), 0);
             if active.command.is_input_ready() {
@@ -114,6 +121,10 @@ impl Driver {
 
     fn close_output(&mut self, id: CommandId, channel: OutputChannel) {
         let Some(active) = self.commands.get_mut(&id) else { return };
+        // It went before its start was looked at, or the stream's own end was quicker: the supervisor knows.
+        if active.outputs.iter().any(|stream| stream.channel == channel && stream.ended) {
+            return;
+        }
         active.end_output(channel);
         active.command.finish(channel, None);
         self.link.close_incoming(output_stream(id, channel));

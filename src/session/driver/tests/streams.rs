@@ -5,7 +5,7 @@ use std::sync::Arc;
 use protocol::control::{FromSupervisor, OutputChannel, ToSupervisor};
 
 use super::{COLLECT, STDOUT, World, fake::Heard};
-use crate::session::{op::Op, output::Mode, request::Request};
+use crate::session::{connector::JoinFailure, op::Op, output::Mode, request::Request};
 
 #[tokio::test]
 async fn c14_input_arrives_in_order_and_complete_and_then_its_end() {
@@ -110,6 +110,46 @@ async fn a_reader_that_goes_closes_the_programs_pipe_and_the_outcome_does_not_wa
     world.outcome(&command).await.unwrap();
     assert!(command.is_over(STDOUT));
     assert_eq!(command.take(STDOUT, 10), None);
+}
+
+#[tokio::test]
+async fn c15_an_output_that_was_closed_before_the_start_is_closed_in_the_sandbox_as_well() {
+    let mut world = World::new();
+    let command = world.command(false, [Mode::Raw; 2]);
+    command.close_output(STDOUT);
+    world.start(&command, false, [Mode::Raw; 2], 1000);
+    let (id, _) = world.fake.start().await;
+    assert!(matches!(world.fake.heard().await, Heard::Control(at, ToSupervisor::CloseOutput(STDOUT)) if at == id));
+    assert!(command.is_over(STDOUT) && !command.has_ended(OutputChannel::Stderr));
+    world.fake.write(id, STDOUT, b"unread");
+    world.fake.end(id, OutputChannel::Stderr);
+    world.exit(id, 0);
+    world.outcome(&command).await.unwrap();
+}
+
+#[tokio::test]
+async fn c15_an_output_that_was_closed_while_its_start_waited_is_closed_for_the_next_supervisor_too() {
+    let mut world = World::new();
+    world.running().await;
+    world.fake.refuse(Some(JoinFailure { message: "not now".into(), is_final: false }));
+    world.fake.die();
+    world.fake.until_refused().await;
+    let command = world.command(true, [Mode::Raw; 2]);
+    world.start(&command, true, [Mode::Raw; 2], 1000);
+    command.write(b"said before");
+    command.end_input();
+    command.close_output(OutputChannel::Stderr);
+    let seen = Arc::clone(&command);
+    world.until("the driver has heard it", || seen.has_ended(OutputChannel::Stderr).then_some(())).await;
+    world.fake.refuse(None);
+    assert!(matches!(world.fake.heard().await, Heard::Control(0, ToSupervisor::EndLost { .. })));
+    let (id, _) = world.fake.start().await;
+    assert!(matches!(
+        world.fake.heard().await,
+        Heard::Control(at, ToSupervisor::CloseOutput(OutputChannel::Stderr)) if at == id
+    ));
+    assert!(matches!(world.fake.heard().await, Heard::Data(at, bytes) if at == id && &bytes[..] == b"said before"));
+    assert!(matches!(world.fake.heard().await, Heard::End), "what was said to its input stays said");
 }
 
 #[tokio::test]
