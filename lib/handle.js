@@ -38,6 +38,8 @@ export class Handle {
     this.settled = false
     this.isTelling = false
     this.terminating = false
+    /** Why the owner gave no sandbox. */
+    this.refusal = undefined
     this.waiters = new Set()
     this.done = new Promise((resolve, reject) => Object.assign(this, { resolveDone: resolve, rejectDone: reject }))
     // Whoever does not look at the outcome must not end the harness by that.
@@ -123,16 +125,16 @@ export class Handle {
 
   /**
    * There is no sandbox to start it in.
-   * @param {unknown} error becomes the rejection of `done`, as it is
+   * @param {unknown} error becomes the rejection of `done`, as it is, unless the program has run
    */
   fail(error) {
+    // Called off meanwhile, or its caller was held and it has ended where it was expected to start: then that is its outcome.
+    if (this.native.outcome() !== null) return
+    this.refusal = { error }
     this.native.abandon()
-    const outcome = this.native.outcome()
-    // Its caller was held, so it runs already where it was expected to: it ends there, and how is its outcome.
-    if (outcome === null) return this.terminate()
-    // Called off meanwhile: then that is its outcome.
-    if (outcome.signal !== null) return
-    this.settle(() => this.rejectDone(error))
+    // On its way there already, it is taken back. If it runs, it is ended, and how is its outcome.
+    if (this.native.outcome() === null) this.terminate()
+    else this.onOutcome()
   }
 
   onChange(changed) {
@@ -163,6 +165,7 @@ export class Handle {
     const outcome = this.native.outcome()
     if (outcome === null || this.settled || this.isTelling) return
     const { exitCode, signal, error } = outcome
+    if (this.refusal !== undefined && !this.native.isStarted) return this.settle(() => this.rejectDone(this.refusal.error))
     if (error !== null) return this.settle(() => this.rejectDone(toError(error)))
     this.isTelling = true
     this.afterOutputs(() => this.settle(() => this.resolveDone({ exitCode, signal })))
