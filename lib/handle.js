@@ -27,10 +27,11 @@ export function outputSpec(mode) {
 export class Handle {
   /**
    * @param {object} native a NativeHandle that is not started yet
-   * @param {object} spec
+   * @param {{ argv: string[], graceMs: number, signal?: AbortSignal }} spec
+   * @param {object} stdio of it, checked: nothing may throw here, since the program may run already
    * @param {() => void} onOver called, maybe again, when its outcome and the end of its tree are known
    */
-  constructor(native, spec, onOver) {
+  constructor(native, spec, stdio, onOver) {
     this.native = native
     // No more of it than is needed later: an inspected handle must not show what environment and input it was given.
     this.spec = { argv: spec.argv, graceMs: spec.graceMs }
@@ -47,7 +48,7 @@ export class Handle {
     // As the original's, they are taken out of their handle now and then.
     this.terminate = this.terminate.bind(this)
     this.waitForExit = this.waitForExit.bind(this)
-    this.openStreams(spec.stdio)
+    this.openStreams(stdio)
     this.ignoreSignal = onAbort(spec.signal, () => this.terminate())
     listen(native.id, changed => this.onChange(changed))
   }

@@ -13,7 +13,7 @@ import { requireCommand, resolveIn, unlessAborted } from './resolve.js'
 import { sessionIn } from './secret.js'
 import { adopt, listRunning } from './session.js'
 import { openTerminal } from './terminal.js'
-import { requireGrace, requireSpawn, unspeakable, variables } from './validate.js'
+import { requireGrace, requireSpawn, requireStdio, unspeakable, variables } from './validate.js'
 
 /**
  * The subprocess service over E2B. Plain fields only: consumers and Cordis call its methods on objects that inherit from it.
@@ -72,17 +72,18 @@ export class E2BSubprocessRuntime {
   spawn(spec) {
     if (this.disposing) throw leaving()
     requireSpawn(spec)
+    const stdio = requireStdio(spec.stdio)
     const refusal = unspeakable(spec)
     const native = this.native.spawn({
       argv: [...spec.argv],
       cwd: spec.cwd,
       env: variables(spec.env),
       graceMs: spec.graceMs,
-      stdin: spec.stdio.stdin !== 'ignore',
-      stdout: outputSpec(spec.stdio.stdout),
-      stderr: outputSpec(spec.stdio.stderr),
+      stdin: stdio.stdin !== 'ignore',
+      stdout: outputSpec(stdio.stdout),
+      stderr: outputSpec(stdio.stderr),
     })
-    const handle = new Handle(native, spec, () => this.live.delete(handle))
+    const handle = new Handle(native, spec, stdio, () => this.live.delete(handle))
     this.live.add(handle)
     // Without a prepared process the caller may be held for an id. The owner is asked as for every command, but afterwards: only this
     // thread could hear its answer.

@@ -3,7 +3,7 @@
  * @module dsh-subprocess-native/lib/session
  */
 import { Handle, outputSpec } from './handle.js'
-import { requireGrace } from './validate.js'
+import { requireGrace, requireOutputs } from './validate.js'
 import { answered } from './native.js'
 import { toError } from './errors.js'
 
@@ -32,9 +32,9 @@ export async function listRunning(native, sandboxId) {
  */
 export function adopt(service, sandboxId, found, { stdout = DEFAULT_OUTPUT, stderr = DEFAULT_OUTPUT, graceMs = DEFAULT_GRACE_MS }) {
   requireGrace(graceMs)
+  requireOutputs({ stdout, stderr })
   const native = service.native.adopt(sandboxId, found, outputSpec(stdout), outputSpec(stderr), graceMs)
-  const spec = { argv: found.argv, graceMs, stdio: { stdin: 'ignore', stdout, stderr } }
-  const handle = new Handle(native, spec, () => service.live.delete(handle))
+  const handle = new Handle(native, { argv: found.argv, graceMs }, { stdin: 'ignore', stdout, stderr }, () => service.live.delete(handle))
   service.live.add(handle)
   return handle
 }

@@ -206,7 +206,7 @@ export class BatchInput {
     this.native = native
     // An inspected handle must not show it.
     Object.defineProperty(this, 'rest', { writable: true })
-    this.rest = typeof data === 'string' ? Buffer.from(data, 'utf8') : data
+    this.rest = data
     this.pump()
   }
 

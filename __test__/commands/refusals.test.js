@@ -39,6 +39,49 @@ matrix('C10 D10 an aborted signal refuses with its reason', () => {
   assert.throws(() => spawn({ aborted: true, reason: 'bare' }), /aborted before spawn: bare/)
 })
 
+/** Changes of some of a command's descriptors. */
+const stdio = changes => ({ stdio: { stdin: 'ignore', stdout: { maxBytes: 10 }, stderr: { maxBytes: 10 }, ...changes } })
+
+/** Specs of wrong types; each message names what is wrong. */
+const WRONG = [
+  [{ argv: 'true' }, 'argv must be a list of strings'],
+  [{ argv: undefined }, 'argv must be a list of strings'],
+  [{ argv: [7] }, 'argv[0] must be a string'],
+  [{ argv: ['true', { secret: 90210777 }] }, 'argv[1] must be a string'],
+  [{ cwd: 90210777 }, 'cwd must be a string'],
+  [{ env: { PLAIN: 'x', DB_PASSWORD: 90210777 } }, 'the environment entry "DB_PASSWORD" must be a string or undefined'],
+  [{ env: { DB_PASSWORD: { secret: 90210777 } } }, 'the environment entry "DB_PASSWORD" must be a string or undefined'],
+  [{ env: 'A=90210777' }, 'env must be an object'],
+  [{ stdio: null }, 'stdio must be an object'],
+  ...[null, undefined, 'inherit', 90210777].map(stdin => [stdio({ stdin }), /^stdio\.stdin must be /]),
+  ...[90210777, [65, 66], new ArrayBuffer(3), { length: 3 }, true].map(data => [stdio({ stdin: { data } }), /^stdio\.stdin\.data must be /]),
+  ...[null, undefined, 'ignore'].map(stdout => [stdio({ stdout }), /^stdio\.stdout must be /]),
+  [stdio({ stdout: {} }), 'stdio.stdout.maxBytes must be a number'],
+  [stdio({ stderr: { maxBytes: 1, spill: { maxBytes: '90210777' } } }), 'stdio.stderr.spill.maxBytes must be a number'],
+]
+
+test('C10 C13 C14 a spec of wrong types throws at once, names what is wrong and not its value, and starts nothing', { skip: unless('native') }, async () => {
+  // Earlier ones may end meanwhile.
+  const earlier = new Set(world.subprocess.live)
+  for (const [changes, message] of WRONG) {
+    assert.throws(() => world.subprocess.spawn(spec({ argv: ['touch', 'mistyped'], ...changes })), error => {
+      assert.deepEqual([error.name, error.code], ['TypeError', 'ERR_INVALID_ARG_TYPE'], error.message)
+      if (typeof message === 'string') assert.equal(error.message, message)
+      else assert.match(error.message, message)
+      assert.doesNotMatch(error.stack, /90210777/)
+      return true
+    })
+    assert.ok([...world.subprocess.live].every(handle => earlier.has(handle)))
+  }
+  const error = await rejection(world.subprocess.spawnTerminal({ argv: ['touch', 'mistyped'], cwd: world.cwd, rows: 10, cols: 10, graceMs: 1000, env: { DB_PASSWORD: 90210777 } }))
+  assert.equal(error.message, 'the environment entry "DB_PASSWORD" must be a string or undefined')
+  assert.equal((await world.sh('ls mistyped 2>/dev/null | wc -l')).stdout.trim(), '0')
+})
+
+matrix('C13 an environment of null is none', async () => {
+  assert.equal((await settled(world.subprocess.spawn(spec({ env: null })))).exitCode, 0)
+})
+
 matrix('C13 C19 names and values that the kernel would misread start nothing', async () => {
   const bad = [
     [{ env: { '': 'x' } }, 'an empty name'],

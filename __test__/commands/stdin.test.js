@@ -127,6 +127,26 @@ matrix('C14 a program that does not read makes the writer wait and reads everyth
   assert.equal(text(handle).match(/\d+/)[0], String(written))
 })
 
+matrix('C14 data of nothing is an end at once', async () => {
+  for (const stdin of [{}, { data: undefined }, { data: null }, { data: '' }, { data: new Uint8Array(0) }]) {
+    assert.equal((await world.run(['wc', '-c'], { stdin })).stdout.trim(), '0')
+  }
+})
+
+matrix('C14 data is a text or the bytes of any view', async () => {
+  const bytes = new Uint8Array([0, 1, 2, 0xfe, 0xff, 5, 6, 7])
+  for (const [data, expected] of [
+    ['aé', Buffer.from('aé')],
+    [Buffer.from(bytes).subarray(1, 4), bytes.slice(1, 4)],
+    [new Uint16Array(bytes.buffer, 2, 2), bytes.slice(2, 6)],
+    [new DataView(bytes.buffer, 3, 4), bytes.slice(3, 7)],
+  ]) {
+    const handle = world.spawn(['cat'], { stdin: { data }, stdout: 'pipe' })
+    assert.deepEqual(await drain(handle.stdout), Buffer.from(expected))
+    await settled(handle)
+  }
+})
+
 // https://github.com/openai/codex-action/issues/153
 matrix('C14 data that a program ignores is no error (trap E3)', { timeout: 120_000 }, async () => {
   const data = Buffer.alloc(64 * MIB)

@@ -85,6 +85,43 @@ test('C14 bytes written arrive in order, the end is an end, and a program that t
   await deaf.done
 })
 
+test('C14 data is a text or the bytes of any view, and nothing is an end at once', async () => {
+  const bytes = new Uint16Array([0x4141, 0x4242])
+  for (const [stdin, expected] of [
+    [{}, ''], [{ data: undefined }, ''], [{ data: null }, ''], [{ data: 'aé' }, 'aé'], [{ data: bytes }, 'AABB'], [{ data: new DataView(bytes.buffer, 1, 2) }, 'AB'],
+  ]) {
+    assert.equal((await world.run(['cat'], { stdin })).stdout, expected)
+  }
+})
+
+test('C10 C14 a spec of wrong types throws at once, names what is wrong and not its value, and starts nothing', () => {
+  const mark = `600.${process.pid}`
+  const children = () => readFileSync(`/proc/self/task/${process.pid}/children`, 'latin1').trim().split(' ')
+    .filter(pid => readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes(mark))
+  // Earlier ones may end meanwhile.
+  const earlier = new Set(world.subprocess.live)
+  for (const [options, message] of [
+    ...[null, undefined, 'inherit'].map(stdin => [{ stdio: { stdin, stdout: 'pipe', stderr: 'pipe' } }, /^stdio\.stdin must be /]),
+    ...[{ length: 3 }, new ArrayBuffer(3), 90210777].map(data => [{ stdin: { data } }, /^stdio\.stdin\.data must be /]),
+    [{ stdout: null }, /^stdio\.stdout must be /],
+    [{ env: { DB_PASSWORD: 90210777 } }, /^the environment entry "DB_PASSWORD" must be a string or undefined$/],
+    [{ argv: ['sleep', mark, { secret: 90210777 }] }, /^argv\[2\] must be a string$/],
+  ]) {
+    assert.throws(() => world.spawn(['sleep', mark], options), error => {
+      assert.deepEqual([error.name, error.code], ['TypeError', 'ERR_INVALID_ARG_TYPE'], error.message)
+      assert.match(error.message, message)
+      assert.doesNotMatch(error.stack, /90210777/)
+      return true
+    })
+    assert.deepEqual(children(), [])
+    assert.ok([...world.subprocess.live].every(handle => earlier.has(handle)))
+  }
+})
+
+test('C19 without a working directory, or with an empty one, it is the harness\' own', async () => {
+  for (const cwd of [undefined, '']) assert.equal((await world.run(['pwd', '-P'], { cwd })).stdout.trim(), process.cwd())
+})
+
 test('C14 megabytes that a program ignores are no error', async () => {
   const { exitCode } = await world.sh('exit 7', { stdin: { data: 'x'.repeat(8 << 20) } })
   assert.equal(exitCode, 7)

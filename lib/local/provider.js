@@ -6,7 +6,7 @@ import './here.js'
 import { tmpdir } from 'node:os'
 import { packedSupervisors } from '../load.js'
 import { NativeLocal, waker } from '../native.js'
-import { requireSpawn, unspeakable, variables } from '../validate.js'
+import { requireSpawn, requireStdio, unspeakable, variables } from '../validate.js'
 import { ambient } from './ambient.js'
 import { disposeAll } from './dispose.js'
 import { LocalHandle, localOutput } from './handle.js'
@@ -51,21 +51,23 @@ export class LocalSubprocessRuntime {
   spawn(spec) {
     if (this.disposing) throw new Error('subprocess-local: service is disposing')
     requireSpawn(spec)
+    const stdio = requireStdio(spec.stdio)
     const refusal = unspeakable(spec, 'subprocess-local')
     if (refusal !== undefined) throw refusal
     const native = this.native.spawn({
       argv: [...spec.argv],
-      cwd: spec.cwd ?? null,
+      // As Node's own spawn: an empty one is none.
+      cwd: spec.cwd || null,
       ambient: ambient(),
       env: variables(spec.env),
       graceMs: spec.graceMs,
-      stdin: spec.stdio.stdin !== 'ignore',
-      stdout: localOutput(spec.stdio.stdout),
-      stderr: localOutput(spec.stdio.stderr),
+      stdin: stdio.stdin !== 'ignore',
+      stdout: localOutput(stdio.stdout),
+      stderr: localOutput(stdio.stderr),
       spillDirectory: this.internals.spillDir ?? null,
       temporary: tmpdir(),
     })
-    const handle = new LocalHandle(native, spec, () => this.live.delete(handle))
+    const handle = new LocalHandle(native, spec, stdio, () => this.live.delete(handle))
     this.live.add(handle)
     return handle
   }
