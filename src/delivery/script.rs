@@ -24,6 +24,8 @@ const PATIENCE: u32 = 3000;
 /// - Programs get the umask that the supervisor came with: the daemon's, not the line's.
 /// - Programs get the environment that the daemon gave, which is not what a shell passes on: it adds variables of its own, and dash drops each
 ///   whose name is no identifier. So the binary is told of a file that holds what the kernel knows of this process, and removes it.
+/// - The binary is tried before anything depends on it. No shell of the usual three cleans up behind an `exec` that failed (bash forgets its
+///   traps, busybox runs the file as a script), and what would stay are its megabytes and that environment.
 /// - `sleep` may know whole seconds only, or be missing: then fewer rounds are waited.
 const SCRIPT: &str = r#"
 umask=$(umask)
@@ -49,6 +51,7 @@ while [ ! -x "$bin" ]; do
   sleep 0.01 2>/dev/null || { tick=100; sleep 1; }
 done
 rm -f "$up"
+"$bin" version >/dev/null || { left=$?; rm -f "$bin"; exit "$left"; }
 cat "/proc/$$/environ" >"$dir/environment.$$" || rm -f "$dir/environment.$$"
 umask "$umask"
 exec "$bin" "$@" "$dir/environment.$$"

@@ -14,8 +14,8 @@ use std::{
 use super::*;
 use crate::delivery::{Machine, binary::tests::fake};
 
-/// Says how it was called.
-const SUPERVISOR: &[u8] = b"#!/bin/sh\necho \"ready $0 $1 $2\"\nrm \"$3\"\n";
+/// Says how it was called, but when it is tried.
+const SUPERVISOR: &[u8] = b"#!/bin/sh\n[ \"$1\" = version ] && exit\necho \"ready $0 $1 $2\"\nrm \"$3\"\n";
 
 struct Place {
     folder: PathBuf,
@@ -39,7 +39,11 @@ impl Place {
     }
 
     fn spawn(&self, machine: Machine, ticks: u32, path: &str) -> Child {
-        let binary = fake(machine, SUPERVISOR, "0123456789abcdef");
+        self.spawn_with(SUPERVISOR, machine, ticks, path)
+    }
+
+    fn spawn_with(&self, content: &'static [u8], machine: Machine, ticks: u32, path: &str) -> Child {
+        let binary = fake(machine, content, "0123456789abcdef");
         let root = self.folder.join("root").to_str().unwrap().to_owned();
         let argv = ["join".into(), "a b'\"".into()];
         let start = with_patience(ticks, &root, &self.path(".supervisor-x"), &self.path(".upload"), &binary, &argv);
@@ -125,7 +129,7 @@ fn c13_the_binary_gets_the_environment_that_the_shell_got() {
     for shell in shells() {
         let place = Place::new("environment", &shell);
         fs::create_dir_all(place.path("")).unwrap();
-        fs::write(place.path(".supervisor-x"), "#!/bin/sh\ncat \"$1\"\n").unwrap();
+        fs::write(place.path(".supervisor-x"), "#!/bin/sh\n[ \"$1\" = version ] || cat \"$1\"\n").unwrap();
         fs::set_permissions(place.path(".supervisor-x"), fs::Permissions::from_mode(0o700)).unwrap();
         let root = place.path("");
         let binary = fake(here(), SUPERVISOR, "0123456789abcdef");
@@ -219,5 +223,22 @@ fn a_root_that_cannot_be_made_has_its_own_exit_code() {
         let output = place.run();
         assert_eq!(output.status.code(), Some(EXIT_PREPARE), "{shell:?}");
         assert!(!output.stderr.is_empty());
+    }
+}
+
+#[test]
+fn a_binary_that_does_not_run_leaves_nothing_neither_itself_nor_an_environment() {
+    let broken: [&'static [u8]; 3] = [b"\x7fELF of no machine", b"#!/no/such/interpreter\n", b"#!/bin/sh\nexit 3\n"];
+    for (shell, content) in shells().into_iter().flat_map(|shell| broken.map(|content| (shell.clone(), content))) {
+        let place = Place::new("broken", &shell);
+        fs::create_dir_all(place.path("")).unwrap();
+        fs::write(place.path(".upload"), content).unwrap();
+        let output = place.spawn_with(content, here(), 500, &all_tools()).wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        let by_itself = output.status.code() == Some(3);
+        let by_the_shell =
+            matches!(output.status.code(), Some(2 | 126 | 127)) && text.contains(&place.path(".supervisor-x"));
+        assert!(by_itself || by_the_shell, "{shell:?} {:?} {text}", output.status);
+        assert!(place.names().is_empty(), "{shell:?} {:?}", place.names());
     }
 }
