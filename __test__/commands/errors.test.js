@@ -55,6 +55,26 @@ test('C21 an owner that gives something that is no sandbox is told so', { skip: 
   }
 })
 
+for (const [what, make, repair] of [
+  ['is a file', 'touch "$R"', 'rm "$R"'],
+  ['lies below a file', 'touch "${R%/*}"', 'rm "${R%/*}"'],
+  ['is a link to nowhere', 'ln -s nowhere "$R"', 'rm "$R"'],
+  ['is another user\'s', 'mkdir -m 700 "$R"; chown root "$R"', 'rmdir "$R"'],
+  ['is a loop of links', 'ln -s "${R##*/}" "$R"', 'rm "$R"'],
+]) {
+  test(`C21 a runtime root that ${what} is told at once, and the next command finds it mended`, { skip: ours }, async () => {
+    const root = `${world.cwd}/root-${what.replaceAll(/\W/g, '-')}${what.includes('below') ? '/below' : ''}`
+    await world.witness(`R='${root}'; ${make}`, { user: 'root' })
+    const owned = await under({ runtimeRoot: root, getSandbox: () => world.composition.sandbox() })
+    const error = await rejection(owned.spawn(['true']).done, what, SOON_MS)
+    assert.equal(error.code, 'ERR_SUPERVISOR_START', error.message)
+    assert.match(error.message, /^the sandbox cannot take the supervisor in: ./)
+    await world.witness(`R='${root}'; ${repair}`, { user: 'root' })
+    assert.deepEqual(await settled(owned.spawn(['true'])), { exitCode: 0, signal: null })
+    await owned.dispose()
+  })
+}
+
 // https://github.com/gitmoot/gitmoot/issues/1632
 test('C21 C63 a missing or stale access token is an error of its own, soon, and no exit (trap K7)', { skip: ours || unless('sandboxd'), timeout: 120_000 }, async () => {
   const sandbox = await world.composition.sandbox()

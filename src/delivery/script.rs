@@ -21,6 +21,7 @@ const PATIENCE: u32 = 3000;
 /// - The copy gets its name at once and whole (`mv`), so that others who come at the same time find it complete or not at all.
 /// - Another harness may bring the same binary meanwhile: then that one is taken.
 /// - Directories above ours are everybody's: our owner's line may make them at the same time, and they shall come out the same.
+/// - A folder that stays closed to this user is another's. Whoever makes it gives it away a moment later, so it is waited for a little.
 /// - Programs get the umask that the supervisor came with: the daemon's, not the line's.
 /// - Programs get the environment that the daemon gave, which is not what a shell passes on: it adds variables of its own, and dash drops each
 ///   whose name is no identifier. So the binary is told of a file that holds what the kernel knows of this process, and removes it.
@@ -38,13 +39,18 @@ if have=$(uname -m 2>/dev/null) && [ "$have" != "$want" ]; then
 fi
 (umask 022; mkdir -p -m 700 "$dir") || exit 95
 chmod 700 "$dir" 2>/dev/null
-tick=1
+tick=1 closed=0
 while [ ! -x "$bin" ]; do
   if [ -f "$up" ] && [ "$(wc -c <"$up")" -eq "$size" ] 2>/dev/null; then
     cp "$up" "$bin.$$" && chmod 700 "$bin.$$" && mv -f "$bin.$$" "$bin" && break
     rm -f "$bin.$$"
     [ -x "$bin" ] || exit 95
     break
+  fi
+  [ -x "$dir" ] || closed=$((closed + tick))
+  if [ "$closed" -gt 200 ]; then
+    echo "$dir: Permission denied" >&2
+    exit 95
   fi
   left=$((left - tick))
   [ "$left" -gt 0 ] || exit 94

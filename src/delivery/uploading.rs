@@ -76,12 +76,16 @@ impl Drop for Uploading {
 }
 
 async fn upload(envd: Envd, path: String, binary: SupervisorBinary, compressed: bool) -> Result<(), DeliveryError> {
+    let failed = |error| match error {
+        Error::Storage(message) => DeliveryError::Prepare(message),
+        other => other.into(),
+    };
     if compressed {
         match envd.upload(&path, Upload::Gzip(binary.gzip.clone())).await {
             // An older server: the form is what all of them know.
             Err(Error::Invalid(_) | Error::Unsupported(_)) => {}
-            outcome => return Ok(outcome?),
+            outcome => return outcome.map_err(failed),
         }
     }
-    Ok(envd.upload(&path, Upload::Form(binary.unpacked()?)).await?)
+    envd.upload(&path, Upload::Form(binary.unpacked()?)).await.map_err(failed)
 }

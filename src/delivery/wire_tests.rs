@@ -190,16 +190,24 @@ async fn a_start_that_is_never_answered_is_given_up_once_the_upload_is_through_a
 }
 
 #[tokio::test]
-async fn a_full_disk_is_told_in_the_servers_words() {
-    let server = TestServer::start(|got| match got.line.contains("/files?") {
-        true => answer("507 Insufficient Storage", "application/json", br#"{"code":507,"message":"disk full"}"#),
-        false => run(Program::Refused),
-    })
-    .await;
-    let error = timeout(LIMIT, delivery(&server, "0.6.13").attach()).await.unwrap().unwrap_err();
-    assert!(error.to_string().contains("disk full"), "{error}");
-    assert!(!error.is_final());
-    wait_for(&server, "Filesystem/Remove").await;
+async fn c21_a_disk_that_takes_nothing_is_told_in_the_servers_words_and_is_final_unlike_an_upload_that_broke_off() {
+    for (status, body, is_final) in [
+        ("507 Insufficient Storage", r#"{"code":507,"message":"disk full"}"#, true),
+        ("500 Internal Server Error", r#"{"code":500,"message":"open /r: read-only file system (disk)"}"#, true),
+        ("500 Internal Server Error", r#"{"code":500,"message":"disk: unexpected EOF"}"#, false),
+        ("507 Insufficient Storage", "disk", false),
+        ("503 Service Unavailable", r#"{"code":503,"message":"disk: permission denied"}"#, false),
+    ] {
+        let server = TestServer::start(move |got| match got.line.contains("/files?") {
+            true => answer(status, "application/json", body.as_bytes()),
+            false => run(Program::Refused),
+        })
+        .await;
+        let error = timeout(LIMIT, delivery(&server, "0.6.13").attach()).await.unwrap().unwrap_err();
+        assert!(error.to_string().contains("disk"), "{error}");
+        assert_eq!(error.is_final(), is_final, "{status} {body}");
+        wait_for(&server, "Filesystem/Remove").await;
+    }
 }
 
 #[tokio::test]

@@ -33,6 +33,9 @@ pub enum Error {
     /// The request was understood and refused (400: working directory, program, path).
     #[error("the sandbox refused the request: {0}")]
     Invalid(String),
+    /// The sandbox' disk does not take a file: it is full or can't be written, or something else is where a folder should be.
+    #[error("the sandbox cannot store the file: {0}")]
+    Storage(String),
     /// No answer in time. The request may have been carried out.
     #[error("no answer within {0:?} while {1}")]
     Timeout(Duration, &'static str),
@@ -122,6 +125,7 @@ impl Error {
             Self::NotFound(message) => Self::NotFound(clean(message)),
             Self::Unsupported(message) => Self::Unsupported(clean(message)),
             Self::Invalid(message) => Self::Invalid(clean(message)),
+            Self::Storage(message) => Self::Storage(clean(message)),
             Self::Protocol(message) => Self::Protocol(clean(message)),
             Self::Transport { unsent, message } => Self::Transport { unsent, message: clean(message) },
             Self::Remote { code, message } => Self::Remote { code, message: clean(message) },

@@ -34,7 +34,8 @@ impl Envd {
     /// an error a part of it may be there.
     ///
     /// # Errors
-    /// [`Error`]; [`Error::Invalid`] or [`Error::Unsupported`] when the server does not take this form.
+    /// [`Error`]; [`Error::Invalid`] or [`Error::Unsupported`] when the server does not take this form, [`Error::Storage`] when its disk takes
+    /// no file there.
     pub async fn upload(&self, path: &str, upload: Upload) -> Result<(), Error> {
         let user = self.facts().upload_user();
         self.in_time("uploading a file", async {
@@ -69,7 +70,13 @@ impl Envd {
         let answer = request.headers(headers).send().await.map_err(|error| self.transport(&error))?;
         let status = answer.status();
         let text = read_body(answer, MAX_ERROR_BODY).await.map_err(|error| self.transport(&error))?;
-        if status.is_success() { Ok(()) } else { Err(self.error(connect::of_http_error(status, &text))) }
+        if status.is_success() {
+            return Ok(());
+        }
+        match connect::of_storage(status, &text) {
+            Some(message) => Err(self.error(Error::Storage(message))),
+            None => Err(self.error(connect::of_http_error(status, &text))),
+        }
     }
 
     fn transport(&self, error: &reqwest::Error) -> Error {

@@ -79,6 +79,39 @@ pub(crate) fn of_http_error(status: http::StatusCode, body: &[u8]) -> Status {
     Cause::Http(status.as_u16()).status(code, shorten(message))
 }
 
+/// What the daemon's own answer to an upload says of the sandbox' disk, where trying again is of no use: 507, or 500 with one of the kernel's
+/// words for that. `None` for anything else: a body that broke off on its way is a 500 as well, and an edge has errors of its own.
+pub(crate) fn of_storage(status: http::StatusCode, body: &[u8]) -> Option<String> {
+    let error: WireError = serde_json::from_slice(body).ok()?;
+    // An edge's page is no JSON, or has another code in it.
+    if error.code.as_u64() != Some(status.as_u16().into()) {
+        return None;
+    }
+    let message = error.message?;
+    let words = message.to_lowercase();
+    let is_final = match status.as_u16() {
+        507 => true,
+        500 => FINAL_ON_DISK.iter().any(|text| words.contains(text)),
+        _ => false,
+    };
+    is_final.then(|| shorten(message))
+}
+
+/// Texts of error numbers, as every language says them, and the daemon's own for a file in a folder's place. It makes folders that are missing:
+/// what is missing all the same is behind a link.
+const FINAL_ON_DISK: [&str; 10] = [
+    "no space left on device",
+    "disk quota exceeded",
+    "read-only file system",
+    "no such file or directory",
+    "not a directory",
+    "path is a file",
+    "file exists",
+    "too many levels of symbolic links",
+    "permission denied",
+    "operation not permitted",
+];
+
 fn named(name: &str) -> Option<Code> {
     NAMES.iter().find(|(known, _)| *known == name).map(|(_, code)| *code)
 }
@@ -133,6 +166,34 @@ mod tests {
             matches!(http(401, r#"{"code":401,"message":"unauthorized"}"#), Error::Unauthorized(text) if text == "unauthorized")
         );
         assert!(matches!(http(401, r#"{"code":"unauthenticated"}"#), Error::Unauthorized(_)));
+    }
+
+    #[test]
+    fn a_disk_that_takes_nothing_is_the_daemons_own_word_and_nobody_elses() {
+        let storage =
+            |status: u16, body: &str| of_storage(http::StatusCode::from_u16(status).unwrap(), body.as_bytes());
+        let full = r#"{"code":507,"message":"attempted to write 7 bytes: not enough disk space available"}"#;
+        assert!(storage(507, full).is_some_and(|text| text.contains("not enough disk space")));
+        for text in [
+            "error opening file: open /r/x: read-only file system",
+            "error opening file: Read-only file system (os error 30)",
+            "error ensuring directories: path is a file: /r",
+            "error ensuring directories: failed to create directory: mkdir /r: file exists",
+            "error ensuring directories: failed to chown directory: chown /r: no such file or directory",
+            "error ensuring directories: failed to stat directory: stat /r: too many levels of symbolic links",
+        ] {
+            assert_eq!(storage(500, &format!(r#"{{"code":500,"message":"{text}"}}"#)).as_deref(), Some(text));
+        }
+        for (status, body) in [
+            (500, r#"{"code":500,"message":"error writing file: unexpected EOF"}"#),
+            (500, r#"{"code":500,"message":"error writing file: open /r/x: input/output error"}"#),
+            (500, "read-only file system"),
+            (502, r#"{"code":502,"message":"permission denied"}"#),
+            (507, "<html>Insufficient Storage"),
+            (507, r#"{"code":500,"message":"x"}"#),
+        ] {
+            assert_eq!(storage(status, body), None, "{status} {body}");
+        }
     }
 
     #[test]

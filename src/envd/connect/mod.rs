@@ -13,7 +13,7 @@ mod request;
 mod response;
 mod service;
 
-pub(crate) use end::{code_name, of_http_error};
+pub(crate) use end::{code_name, of_http_error, of_storage};
 pub(crate) use messages::Messages;
 pub(crate) use service::{Codec, ConnectService};
 
