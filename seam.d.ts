@@ -88,9 +88,9 @@ export interface TerminalSpec {
   cwd: string
   /** Set over the scrubbed environment. */
   env?: Readonly<Record<string, string | undefined>> | undefined
-  /** Its rows. */
+  /** Its rows, from 1 to 65535. */
   rows: number
-  /** Its columns. */
+  /** Its columns, from 1 to 65535. */
   cols: number
   /** Milliseconds between SIGTERM and SIGKILL. */
   graceMs: number

@@ -6,7 +6,7 @@ import { toError } from './errors.js'
 import { OUTCOME, STDIN, STDOUT, TREE, announced, apart, forget, listen, waker } from './native.js'
 import { Setup } from './setup.js'
 import { TerminalOutput } from './streams.js'
-import { variables } from './validate.js'
+import { requireSize, sizeOf, variables } from './validate.js'
 
 const SIGNALS = new Set(['SIGINT', 'SIGTERM', 'SIGKILL', 'SIGTSTP', 'SIGHUP'])
 
@@ -18,16 +18,16 @@ const SIGNALS = new Set(['SIGINT', 'SIGTERM', 'SIGKILL', 'SIGTSTP', 'SIGHUP'])
  * @returns {Promise<TerminalHandle>}
  */
 export async function openTerminal(service, spec, target) {
-  // What it refuses was never begun.
+  // What is refused was never begun.
+  const size = sizeOf(spec)
   const native = service.native.spawnTerminal({
     argv: [...spec.argv],
     cwd: spec.cwd,
     env: variables(spec.env),
     graceMs: spec.graceMs,
-    rows: spec.rows,
-    cols: spec.cols,
+    ...size,
   })
-  const terminal = new TerminalHandle(native, spec, () => service.terminals.delete(terminal))
+  const terminal = new TerminalHandle(native, { ...spec, ...size }, () => service.terminals.delete(terminal))
   const setup = new Setup(service.setups, spec)
   try {
     service.native.start(native, await setup.unlessAborted(target()))
@@ -130,9 +130,7 @@ export class TerminalHandle {
    * @param {number} cols
    */
   resize(rows, cols) {
-    for (const size of [rows, cols]) {
-      if (!Number.isInteger(size) || size < 1 || size > 0xffff) throw new RangeError(`${this.provider}: a terminal has 1 to 65535 rows and columns`)
-    }
+    requireSize({ rows, cols }, this.provider)
     // Some programs redraw at every SIGWINCH; and nothing is sent that says nothing.
     if (rows === this.size.rows && cols === this.size.cols) return
     this.size = { rows, cols }

@@ -72,6 +72,29 @@ function inputBytes(data) {
 }
 
 /**
+ * Refuses what is no terminal's size.
+ * @param {{ rows: number, cols: number }} size
+ * @param {string} [provider] who says so
+ */
+export function requireSize(size, provider = 'subprocess-e2b') {
+  for (const side of ['rows', 'cols']) {
+    const count = size[side]
+    if (!Number.isInteger(count) || count < 1 || count > 0xffff) throw new RangeError(`${provider}: a terminal has 1 to 65535 ${side}, not ${String(count)}`)
+  }
+}
+
+/**
+ * The size of a new terminal. One that the spec leaves out is as the originals have it.
+ * @param {{ rows?: number, cols?: number }} spec
+ * @param {string} [provider] who refuses it
+ * @returns {{ rows: number, cols: number }}
+ */
+export function sizeOf({ rows = 24, cols = 80 }, provider) {
+  requireSize({ rows, cols }, provider)
+  return { rows, cols }
+}
+
+/**
  * Throws for a spec of `spawn` that can't be meant.
  * @param {object} spec
  */

@@ -32,6 +32,16 @@ test('C50 a program that is not there rejects, as do an empty argv and an aborte
   await assert.rejects(world.terminal(['sh'], { signal: AbortSignal.abort('stop') }), reason => reason === 'stop')
 })
 
+test('C50 a size that no terminal has rejects and names what is wrong; without one it is 24 × 80', async () => {
+  for (const bad of [NaN, Infinity, 0, 1.5, -1, 70_000, 2 ** 32 + 5, null, '24']) {
+    for (const side of ['rows', 'cols']) {
+      await assert.rejects(world.terminal(['true'], { [side]: bad }), { name: 'RangeError', message: `subprocess-local: a terminal has 1 to 65535 ${side}, not ${bad}` })
+    }
+  }
+  const terminal = await world.terminal(['stty', 'size'], { rows: undefined, cols: undefined })
+  assert.equal((await bytesOf(terminal.output)).toString(), '24 80\r\n')
+})
+
 test('C51 what is typed arrives, and all output before the end', async () => {
   const terminal = await world.terminal(['sh', '-c', 'stty -echo; echo ready; read line; echo "<$line>"; seq 1 50000'])
   const output = bytesOf(terminal.output)

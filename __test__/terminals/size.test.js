@@ -1,6 +1,6 @@
 /** The size of a terminal: from its first moment on, and when it changes. */
 import assert from 'node:assert/strict'
-import { EXTENDED, PATIENCE_MS, matrix, open, openShell, until, useWorld } from './world.js'
+import { EXTENDED, PATIENCE_MS, PROVIDER, matrix, open, openShell, refusal, until, useWorld } from './world.js'
 import { openLine } from '../support/line.js'
 import { World } from '../commands/world.js'
 
@@ -28,6 +28,21 @@ matrix('C50 the smallest and the largest size are taken as they are', async () =
     const screen = await open(world, ['stty', 'size'], { rows, cols })
     assert.equal((await screen.bytes()).toString(), `${rows} ${cols}\r\n`)
   }
+})
+
+matrix('C50 D13 a new terminal of a size that no terminal has rejects, and names what is wrong', { skip: PROVIDER !== 'native' && 'the original takes the nearest size' }, async () => {
+  for (const bad of [NaN, Infinity, 0, 1.5, -1, 70_000, 65_536, 2 ** 32 + 5, null, '24', true, 24n]) {
+    for (const side of ['rows', 'cols']) {
+      const error = await refusal(world, ['true'], { [side]: bad })
+      assert.ok(error instanceof RangeError, `${side} ${bad}: ${error}`)
+      assert.equal(error.message, `subprocess-e2b: a terminal has 1 to 65535 ${side}, not ${bad}`)
+    }
+  }
+})
+
+matrix('C50 a new terminal without a size is one of 24 × 80', { skip: PROVIDER !== 'native' && 'the original makes none' }, async () => {
+  const screen = await open(world, ['stty', 'size'], { rows: undefined, cols: undefined })
+  assert.equal((await screen.bytes()).toString(), '24 80\r\n')
 })
 
 matrix('C57 a shell sees a new size, as does the program that it started before', async () => {

@@ -4,7 +4,7 @@
  */
 import { toError } from '../errors.js'
 import { TerminalHandle } from '../terminal.js'
-import { requireGrace, unspeakable, variables } from '../validate.js'
+import { requireGrace, sizeOf, unspeakable, variables } from '../validate.js'
 import { ambient } from './ambient.js'
 
 const PROVIDER = 'subprocess-local'
@@ -24,18 +24,18 @@ export function openTerminal(service, spec) {
   spec.signal?.throwIfAborted()
   const refusal = unspeakable(spec, PROVIDER)
   if (refusal !== undefined) throw refusal
+  const size = sizeOf(spec, PROVIDER)
   const native = service.native.spawnTerminal({
     argv: [...spec.argv],
     cwd: spec.cwd,
     ambient: ambient(),
     env: variables({ ...defaults(spec.cwd), ...spec.env }),
     graceMs: spec.graceMs,
-    rows: spec.rows,
-    cols: spec.cols,
+    ...size,
   })
   const failure = native.outcome()?.error
   if (failure != null) throw toError(failure)
-  const terminal = new TerminalHandle(native, spec, () => service.terminals.delete(terminal), PROVIDER)
+  const terminal = new TerminalHandle(native, { ...spec, ...size }, () => service.terminals.delete(terminal), PROVIDER)
   service.terminals.add(terminal)
   return terminal
 }
