@@ -89,7 +89,7 @@ export class TerminalHandle {
     this.requireOpen()
     if (this.native.outcome() !== null) throw new Error('terminal process has exited')
     await this.operation(new Promise((resolve, reject) => {
-      this.writes.push({ rest: Buffer.from(data, 'utf8'), resolve, reject })
+      this.writes.push({ rest: Buffer.from(data, 'utf8'), taken: 0, resolve, reject })
       if (this.writes.length === 1) this.pumpWrites()
     }))
   }
@@ -143,20 +143,25 @@ export class TerminalHandle {
    */
   terminate() {
     this.terminating = true
+    this.dropWrites()
     for (const abort of [...this.operations]) abort()
-    this.cleanup ??= this.end().catch(error => {
+    this.cleanup ??= this.untilGone().catch(error => {
       this.cleanup = undefined
       throw error
     })
     return this.cleanup
   }
 
-  /** For the end of the service too. */
+  /** For the end of the service. */
   async end() {
-    this.terminating = true
+    await this.terminate()
+  }
+
+  /** Ends the tree and waits for it. */
+  untilGone() {
     this.native.terminate()
     waker.hold()
-    await new Promise((resolve, reject) => {
+    return new Promise((resolve, reject) => {
       const look = () => {
         const tree = this.native.tree()
         if (tree === null) return
@@ -192,6 +197,12 @@ export class TerminalHandle {
     }
   }
 
+  /** What is called off is not typed any more, as far as it waits here. Only the first write has begun. */
+  dropWrites() {
+    const [begun] = this.writes.splice(0)
+    if (begun !== undefined) this.native.takeBack(begun.taken)
+  }
+
   pumpWrites() {
     while (this.writes.length > 0) {
       const [write] = this.writes
@@ -201,6 +212,7 @@ export class TerminalHandle {
       }
       const taken = this.native.write(write.rest)
       write.rest = write.rest.subarray(taken)
+      write.taken += taken
       if (write.rest.length > 0) {
         if (taken === 0) return
         continue

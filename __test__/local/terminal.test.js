@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { until, within } from '../support/deadline.js'
 import { PATIENCE_MS, bytesOf, isAlive, useWorld } from './support.js'
@@ -114,6 +117,24 @@ test('C51 pastes of all sizes arrive in order, whichever way each takes', async 
   await until(() => shown.length - from >= typed.length, PATIENCE_MS, 'all that was typed')
   assert.ok(shown.slice(from) === typed)
   await terminal.terminate()
+})
+
+test('C54 what a write did not tell to be typed is not typed after terminate', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'typed-'))
+  const script = `import os,select,signal,tty
+signal.pthread_sigmask(signal.SIG_BLOCK,[signal.SIGTERM]); tty.setraw(0); os.write(1,b"up"); signal.sigwait([signal.SIGTERM])
+count=0
+while select.select([0],[],[],1)[0]: count+=len(os.read(0,65536))
+open("${folder}/count","w").write(str(count))`
+  const terminal = await world.terminal(['python3', '-c', script], { graceMs: 2 * PATIENCE_MS })
+  await within(new Promise(resolve => terminal.output.once('data', resolve)), PATIENCE_MS, 'a program')
+  await terminal.write('told')
+  const rejected = assert.rejects(terminal.write('x'.repeat(4_000_000)), /terminal is terminating/)
+  await within(terminal.terminate(), PATIENCE_MS, 'the end')
+  await rejected
+  const count = Number(readFileSync(join(folder, 'count')))
+  rmSync(folder, { recursive: true })
+  assert.ok(count >= 4 && count < 100_000, `${count} bytes were typed`)
 })
 
 test('C52 a client whose server reads the terminal in another session waits', async () => {

@@ -1,7 +1,7 @@
 /** What is typed: whole, unchanged, to the program in front; and what happens when nobody reads it. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { PATIENCE_MS, matrix, open, rejection, supervisorCpuMs, until, useWorld, within } from './world.js'
+import { PATIENCE_MS, mark, matrix, open, rejection, supervisorCpuMs, until, useWorld, within } from './world.js'
 
 const world = useWorld()
 const sum = data => createHash('sha256').update(data).digest('hex')
@@ -107,6 +107,24 @@ matrix('C51 what is typed before the program reads is not lost', async () => {
   const screen = await open(world, ['sh', '-c', 'sleep .3; read line; echo "<$line>"'])
   await screen.type('early\n')
   await screen.shows('<early>\r\n')
+})
+
+matrix('C54 what a write did not tell to be typed is not typed after terminate', async () => {
+  const file = `typed-${mark()}`
+  const script = `import os,select,signal,tty
+signal.pthread_sigmask(signal.SIG_BLOCK,[signal.SIGTERM]); tty.setraw(0); os.write(1,b"up"); signal.sigwait([signal.SIGTERM])
+count=0
+while select.select([0],[],[],1)[0]: count+=len(os.read(0,65536))
+open("${file}","w").write(str(count))`
+  const screen = await open(world, ['python3', '-c', script], { graceMs: 2 * PATIENCE_MS })
+  await screen.shows('up')
+  await screen.type('told')
+  const rejected = rejection(screen.terminal.write('x'.repeat(4_000_000)), 'a write that is called off')
+  await screen.close()
+  assert.match((await rejected).message, /terminal is terminating/)
+  const count = Number(await world.witness(`cat ${world.cwd}/${file}`))
+  // What was on the line already can't be taken back.
+  assert.ok(count >= 4 && count < 500_000, `${count} bytes were typed`)
 })
 
 matrix('C51 after the exit a write rejects, also one that was waiting', async () => {

@@ -15,6 +15,7 @@ use protocol::control::{OutputChannel, Start};
 use super::{
     objects::{OutcomeObject, TreeObject},
     request::NativeRequest,
+    service::whole,
 };
 use crate::session::{
     command::{Command, Tree},
@@ -133,6 +134,12 @@ impl NativeHandle {
     #[napi(catch_unwind)]
     pub fn write(&self, bytes: BufferSlice<'_>) -> u32 {
         u32::try_from(self.command.write(&bytes)).unwrap_or(u32::MAX)
+    }
+
+    /// The last `count` bytes that were taken for the input are not wanted any more, as far as they have not gone.
+    #[napi(catch_unwind)]
+    pub fn take_back(&self, count: f64) {
+        self.command.take_back(usize::try_from(whole(count)).unwrap_or(usize::MAX));
     }
 
     /// No more input comes.

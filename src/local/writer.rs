@@ -12,6 +12,8 @@ use crate::session::{command::Command, input::Left};
 
 /// Bytes taken from the command at once.
 const CHUNK: usize = 256 * 1024;
+/// The same for a terminal, whose kernel takes a few thousand at a time: what is in hand can't be taken back any more (C54).
+const TYPED: usize = 4 * 1024;
 
 /// Writes one input.
 #[derive(Debug)]
@@ -36,9 +38,10 @@ impl Writer {
 
     async fn write(&self, target: &AsyncFd<Arc<OwnedFd>>) -> io::Result<()> {
         let mut bytes = Vec::new();
+        let most = if self.terminal { TYPED } else { CHUNK };
         loop {
             bytes.clear();
-            let left = self.command.take_input(CHUNK, &mut bytes);
+            let left = self.command.take_input(most, &mut bytes);
             match (left, bytes.len()) {
                 (Left::Nothing, 0) => {
                     // What a burst needed is not held while nothing comes.

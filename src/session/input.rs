@@ -62,6 +62,20 @@ impl Input {
         sent + accepted
     }
 
+    /// Drops the last `count` bytes, as far as they wait.
+    pub fn take_back(&mut self, count: usize) {
+        let mut left = count.min(self.len);
+        self.len -= left;
+        while let Some(piece) = self.pieces.back_mut().filter(|_| left > 0) {
+            let part = piece.len().min(left);
+            piece.truncate(piece.len() - part);
+            if piece.is_empty() {
+                self.pieces.pop_back();
+            }
+            left -= part;
+        }
+    }
+
     /// From now on what comes while nothing waits goes this way, past whoever takes. Until it is closed.
     pub fn set_shortcut(&mut self, shortcut: Arc<dyn Shortcut>) {
         if !self.closed {
@@ -158,6 +172,22 @@ mod tests {
         assert_eq!(input.take(HIGH_WATER / 4, &mut out), (Left::More, true));
         assert_eq!(input.take(1, &mut out), (Left::More, false), "a writer is told once");
         assert_eq!(input.write(&[1; 10]), 10);
+    }
+
+    #[test]
+    fn c54_what_is_taken_back_is_the_last_that_waits_and_nothing_before_it() {
+        let mut input = Input::default();
+        input.write(b"first");
+        input.write(b"second");
+        input.write(b"third");
+        input.take_back(7);
+        let mut out = Vec::new();
+        assert_eq!(input.take(9, &mut out), (Left::Nothing, false));
+        assert_eq!(out, b"firstseco");
+        input.write(b"x");
+        input.take_back(100);
+        assert!(!input.is_ready(), "what has gone is not counted");
+        assert_eq!(input.write(&vec![1; HIGH_WATER + 1]), HIGH_WATER);
     }
 
     #[derive(Debug, Default)]

@@ -100,6 +100,13 @@ impl Command {
         accepted
     }
 
+    /// The last `count` bytes that were taken for the input are not wanted any more, as far as they have not gone.
+    pub fn take_back(&self, count: usize) {
+        if let Some(input) = &mut self.lock().input {
+            input.take_back(count);
+        }
+    }
+
     /// No more input comes.
     pub fn end_input(&self) {
         let mut state = self.lock();
