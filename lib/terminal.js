@@ -152,9 +152,10 @@ export class TerminalHandle {
     return this.cleanup
   }
 
-  /** For the end of the service. */
+  /** For the end of the service: ends the tree and waits until it is gone and the outcome is known. */
   async end() {
     await this.terminate()
+    await this.done.catch(() => {})
   }
 
   /** Ends the tree and waits for it. */

@@ -103,6 +103,13 @@ matrix('C51 the output ends with the program although others hold the terminal',
   await screen.close()
 })
 
+matrix('C51 C20 the outcome of a program is told although its last output waits for a reader that pauses', async () => {
+  // A grace that nobody here has the patience for.
+  const screen = await open(world, ['sh', '-c', 'stty -opost; head -c 70000 /dev/zero; exit 3'], { unread: true, graceMs: 4 * PATIENCE_MS })
+  assert.deepEqual(await screen.done(), { exitCode: 3, signal: null })
+  assert.equal((await screen.read().bytes()).length, 70_000)
+})
+
 matrix('C51 C20 who is killed is told by the signal, who exits like it by the code', async () => {
   for (const [script, expected] of [['kill -TERM $$', { exitCode: null, signal: 'SIGTERM' }], ['exit 143', { exitCode: 143, signal: null }], ['kill -SEGV $$', { exitCode: null, signal: 'SIGSEGV' }]]) {
     const screen = await open(world, ['sh', '-c', script])

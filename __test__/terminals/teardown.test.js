@@ -112,6 +112,24 @@ matrix('C60 C54 the end of the service ends terminals, and refuses those that ar
   await other.composition.dispose()
 })
 
+matrix('C60 C20 after the end of the service each terminal has its own outcome, read or not', async () => {
+  const other = await world.another()
+  const much = 'stty -opost; head -c 70000 /dev/zero'
+  const cases = [
+    [`${much}; exit 3`, { exitCode: 3, signal: null }],
+    [`trap "exit 7" TERM; ${much}; while :; do sleep .05; done`, { exitCode: 7, signal: null }],
+    ['exec yes', { exitCode: null, signal: 'SIGTERM' }],
+  ]
+  const screens = []
+  for (const [script] of cases) screens.push(await open(other, ['bash', '-c', script], { unread: true, graceMs: PATIENCE_MS }))
+  // Each has written something, the second what it had to.
+  for (const { terminal } of screens) await within(new Promise(resolve => terminal.output.once('readable', resolve)), PATIENCE_MS, 'output')
+  await until(async () => !/^head$/m.test(await other.witness('ps -eo comm', { user: 'root' })), PATIENCE_MS, 'programs that have said all')
+  await other.endProvider()
+  for (const [at, [script, outcome]] of cases.entries()) assert.deepEqual(await screens[at].done(), outcome, script)
+  await other.composition.dispose()
+})
+
 matrix('C24 when the sandbox is gone a terminal is over: killed, its output ended, its writes refused', async () => {
   const other = await world.another()
   const [idle, writing] = [await openShell(other), await open(other, ['sh', '-c', 'stty raw -echo; echo up; exec sleep 600'])]

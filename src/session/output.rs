@@ -50,7 +50,9 @@ pub struct Output {
     unwanted: bool,
     /// Whether a reader found nothing the last time.
     reader_waits: bool,
-    /// Bytes that a reader took and nobody was told of.
+    /// Bytes that a reader took.
+    taken: u64,
+    /// Those of them that nobody was told of.
     untold: usize,
     /// How many of these are worth telling.
     tell_from: usize,
@@ -79,7 +81,7 @@ impl Output {
                 Store::Tail(Tail::new(window), spill.map(|cap| Spill { cap, path: None, complete_to: 0, lost: false }))
             }
         };
-        Self { store, lent: None, end: None, unwanted: false, reader_waits: false, untold: 0, tell_from: 1 }
+        Self { store, lent: None, end: None, unwanted: false, reader_waits: false, taken: 0, untold: 0, tell_from: 1 }
     }
 
     /// Takes bytes of the stream. Returns how many are consumed already, and whether a reader should be told.
@@ -151,11 +153,18 @@ impl Output {
         }
     }
 
+    /// Bytes that a reader has taken, while others wait for it.
+    pub fn left_at(&self) -> Option<u64> {
+        (self.waiting() > 0).then_some(self.taken)
+    }
+
     /// Takes up to `max` waiting bytes.
     pub fn take(&mut self, max: usize) -> Option<Vec<u8>> {
         let Store::Queue(queue) = &mut self.store else { return None };
         let taken = queue.take(max);
-        self.untold += taken.as_ref().map_or(0, Vec::len);
+        let count = taken.as_ref().map_or(0, Vec::len);
+        self.taken += count as u64;
+        self.untold += count;
         self.reader_waits = taken.is_none();
         taken
     }

@@ -46,6 +46,11 @@ impl Command {
         }
     }
 
+    /// How many bytes the reader of an output has taken, while others wait for it.
+    pub fn left_at(&self, channel: OutputChannel) -> Option<u64> {
+        self.lock().outputs[index(channel)].as_ref().and_then(Output::left_at)
+    }
+
     /// Bytes that a collected output had so far.
     pub fn total(&self, channel: OutputChannel) -> u64 {
         self.lock().outputs[index(channel)].as_ref().map_or(0, Output::total)

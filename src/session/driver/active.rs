@@ -9,6 +9,9 @@ use protocol::{
 
 use crate::session::command::Command;
 
+/// How long a terminal's reader may leave what waits for it before the outcome is told all the same, as on this very machine (C51).
+const STALLED: Duration = Duration::from_millis(100);
+
 /// A command that was given to the link.
 #[derive(Debug)]
 pub struct Active {
@@ -30,6 +33,12 @@ pub struct Active {
     pub errands: Vec<(u32, u64)>,
     /// Since when a raw output is waited for with a bound: its end was asked for, or its tree is gone.
     pub hurried: Option<Time>,
+    /// Whether it is a terminal.
+    pub terminal: bool,
+    /// When its reader is looked at next after the exit, and what that had taken then while more waited.
+    look: Option<(Time, Option<u64>)>,
+    /// Whether that has taken nothing since the look before.
+    stalled: bool,
     /// Whether its tree is gone.
     pub gone: bool,
     /// Whether JavaScript has its outcome.
@@ -51,11 +60,11 @@ impl Active {
     /// What follows from what is to be started.
     pub fn new(command: Arc<Command>, start: Box<Start>) -> Self {
         let stream = |channel, output: &Output| Stream { channel, raw: matches!(output, Output::Raw), ended: false };
+        let terminal = matches!(start.stdio, Stdio::Terminal { .. });
         let (input, outputs) = match &start.stdio {
             Stdio::Pipes { stdin, stdout, stderr } => {
                 (*stdin, vec![stream(OutputChannel::Stdout, stdout), stream(OutputChannel::Stderr, stderr)])
             }
-            // Whoever does not look at a terminal can't hold its outcome for ever.
             Stdio::Terminal { .. } => (true, vec![Stream { channel: OutputChannel::Stdout, raw: true, ended: false }]),
         };
         Self {
@@ -68,6 +77,9 @@ impl Active {
             exit: None,
             errands: Vec::new(),
             hurried: None,
+            terminal,
+            look: None,
+            stalled: false,
             gone: false,
             settled: false,
         }
@@ -91,6 +103,9 @@ impl Active {
             exit: None,
             errands: Vec::new(),
             hurried: None,
+            terminal: false,
+            look: None,
+            stalled: false,
             gone: false,
             settled: false,
         }
@@ -118,10 +133,22 @@ impl Active {
         Some(exited.max(self.hurried?) + self.grace)
     }
 
+    /// Looks after the exit whether a terminal's reader goes on. Whoever pauses can't hold its outcome; what is still on its way is
+    /// waited for. Gives when to look again.
+    pub fn look_at_reader(&mut self, now: Time) -> Option<Time> {
+        if !self.terminal || self.exit.is_none() || self.settled || self.look.is_some_and(|(next, _)| now < next) {
+            return None;
+        }
+        let left_at = self.command.left_at(OutputChannel::Stdout);
+        let before = self.look.replace((now + STALLED, left_at));
+        self.stalled = left_at.is_some() && before.is_some_and(|(_, before)| before == left_at);
+        Some(now + STALLED)
+    }
+
     /// How it ended, if nothing has to be waited for any more.
     pub fn result(&self, now: Time) -> Option<Exit> {
         let (exit, _) = self.exit?;
-        let patience_over = self.raw_deadline().is_some_and(|deadline| deadline <= now);
+        let patience_over = self.stalled || self.raw_deadline().is_some_and(|deadline| deadline <= now);
         let complete = self.outputs.iter().all(|stream| stream.ended || (stream.raw && patience_over));
         complete.then_some(exit)
     }

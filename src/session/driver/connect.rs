@@ -3,11 +3,15 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use protocol::{CommandId, Link, Time, control::ToSupervisor};
+use protocol::{
+    CommandId, Link, Time,
+    control::{Exit, ToSupervisor},
+};
 
 use super::{
     Driver, Over,
     absence::{ATTEMPTS, Absence},
+    active::Active,
     host,
     line::{Line, Open},
     ops::Inputs,
@@ -196,7 +200,7 @@ impl Driver {
         self.lost.add_epoch(former.epoch());
         for id in heard {
             if let Some(active) = self.commands.remove(&id) {
-                self.lost.add(id, active.command, active.identity);
+                self.lost.add(id, active);
             }
         }
         for (_, request) in self.questions.drain() {
@@ -238,10 +242,15 @@ impl Driver {
 }
 
 impl Driver {
-    /// The commands that are under way, for the end of the session.
-    pub(super) fn take_commands(&mut self) -> Vec<(bool, Arc<crate::session::command::Command>)> {
+    /// The commands that are under way, for the end of the session: whether each was sent, and its exit where that is known.
+    pub(super) fn take_commands(&mut self) -> Vec<(bool, Arc<crate::session::command::Command>, Option<Exit>)> {
         let commands = std::mem::take(&mut self.commands);
-        let lost = self.lost.take().map(|command| (true, command));
-        commands.into_iter().map(|(id, active)| (self.link.was_sent(id), active.command)).chain(lost).collect()
+        let lost = self.lost.take().map(|(command, exit)| (true, command, exit));
+        let exit = |active: &Active| active.exit.map(|(exit, _)| exit);
+        commands
+            .into_iter()
+            .map(|(id, active)| (self.link.was_sent(id), Arc::clone(&active.command), exit(&active)))
+            .chain(lost)
+            .collect()
     }
 }

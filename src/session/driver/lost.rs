@@ -7,12 +7,12 @@ use std::{
 
 use protocol::{
     CommandId,
-    control::{LostSession, Survivor, ToSupervisor},
+    control::{Exit, LostSession, Survivor, ToSupervisor},
 };
 
-use super::{Driver, survivor::Errand};
+use super::{Driver, active::Active, settle::last_outcome, survivor::Errand};
 use crate::session::{
-    command::{Command, Outcome, Tree},
+    command::{Command, Tree},
     errno::EPERM,
     failure::Failure,
 };
@@ -25,6 +25,8 @@ struct LostCommand {
     command: Arc<Command>,
     /// Process id and start, if its start was heard of.
     identity: Option<(u32, u64)>,
+    /// How its process ended, if that was heard of.
+    exit: Option<Exit>,
     /// What the last attempt left.
     survivors: Vec<Survivor>,
 }
@@ -50,8 +52,10 @@ impl Lost {
     }
 
     /// A command that it had heard of.
-    pub fn add(&mut self, id: CommandId, command: Arc<Command>, identity: Option<(u32, u64)>) {
-        self.commands.insert(id, LostCommand { command, identity, survivors: Vec::new() });
+    pub fn add(&mut self, id: CommandId, active: Active) {
+        let Active { command, identity, exit, .. } = active;
+        let exit = exit.map(|(exit, _)| exit);
+        self.commands.insert(id, LostCommand { command, identity, exit, survivors: Vec::new() });
     }
 
     /// Whether this command is one of them.
@@ -72,8 +76,8 @@ impl Lost {
     }
 
     /// The commands, for the end of the session.
-    pub fn take(&mut self) -> impl Iterator<Item = Arc<Command>> {
-        std::mem::take(&mut self.commands).into_values().map(|lost| lost.command)
+    pub fn take(&mut self) -> impl Iterator<Item = (Arc<Command>, Option<Exit>)> {
+        std::mem::take(&mut self.commands).into_values().map(|lost| (lost.command, lost.exit))
     }
 
     fn question(&self) -> ToSupervisor {
@@ -94,7 +98,7 @@ impl Lost {
                 |survivor: &&Survivor| survivor.command == id || (survivor.command == 0 && lost.identity.is_none());
             lost.survivors = survivors.iter().filter(is_of_it).cloned().collect();
             if lost.survivors.is_empty() {
-                lost.command.lose(Ok(Outcome::signalled("SIGKILL")), Tree::Gone);
+                lost.command.lose(Ok(last_outcome(lost.exit)), Tree::Gone);
                 return false;
             }
             let tree = Tree::Stuck(Failure::Survived(lost.survivors.clone()));
@@ -104,7 +108,7 @@ impl Lost {
             if lost.survivors.iter().any(is_own) {
                 lost.command.set_tree(tree);
             } else {
-                lost.command.lose(Ok(Outcome::signalled("SIGKILL")), tree);
+                lost.command.lose(Ok(last_outcome(lost.exit)), tree);
             }
             true
         });

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use protocol::Time;
 
-use super::{Driver, Over};
+use super::{Driver, Over, settle::last_outcome};
 use crate::session::{
     command::{Outcome, Tree},
     failure::Failure,
@@ -47,9 +47,9 @@ impl Driver {
             self.on_last_op(op, &over);
         }
         let failure = self.failure(&over);
-        for (was_sent, command) in self.take_commands() {
+        for (was_sent, command, exit) in self.take_commands() {
             match (&over, was_sent) {
-                (Over::Gone | Over::Ended, true) => command.lose(Ok(Outcome::signalled("SIGKILL")), Tree::Gone),
+                (Over::Gone | Over::Ended, true) => command.lose(Ok(last_outcome(exit)), Tree::Gone),
                 (Over::Ended, false) => command.start_failed(Ok(Outcome::signalled("SIGTERM")), false),
                 (Over::Failed(_), true) => command.lose(Err(failure.clone()), Tree::Stuck(failure.clone())),
                 (Over::Gone | Over::Failed(_), false) => command.start_failed(Err(failure.clone()), false),

@@ -20,16 +20,24 @@ impl Driver {
     pub(super) fn settle_if_over(&mut self, id: CommandId) {
         let now = self.clock.now();
         let Some(active) = self.commands.get_mut(&id) else { return };
+        let look = active.look_at_reader(now);
         if !active.settled
             && let Some(exit) = active.result(now)
         {
             active.settled = true;
             active.command.settle(Ok(outcome(exit)));
+        } else if let Some(next) = look {
+            self.deadlines.insert((next, id));
         }
         if active.is_over() {
             self.forget(id);
         }
     }
+}
+
+/// How a command ended of which nothing more will be heard: as it is known, else killed.
+pub(super) fn last_outcome(exit: Option<Exit>) -> Outcome {
+    outcome(exit.unwrap_or(Exit::Unknown))
 }
 
 /// An exit in Node's words (C20).
