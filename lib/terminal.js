@@ -244,8 +244,9 @@ export class TerminalHandle {
       this.resolveDone({ exitCode, signal })
       // A terminal does not outlive its program: what that left in the background has nobody who would end it.
       if (this.native.tree()?.gone !== true) this.native.terminate()
-      // Called off before it began, if it did not.
-      this.rejectStarted(new Error(`${this.provider}: terminal was terminated before it started`))
+      // If it is not known to have begun: nothing could be done with it, so nobody gets it.
+      const lost = this.terminating ? null : this.native.lost()
+      this.rejectStarted(lost === null ? new Error(`${this.provider}: terminal was terminated before it started`) : toError(lost))
     } else {
       const failure = toError(error)
       this.rejectDone(failure)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { World, settled } from '../commands/world.js'
 import { openLine } from '../support/line.js'
-import { EXTENDED, PATIENCE_MS, mark, matrix, open, openShell, rejection, until, untilTerminals, useWorld, within } from './world.js'
+import { EXTENDED, PATIENCE_MS, PROVIDER, mark, matrix, open, openShell, rejection, until, untilTerminals, useWorld, within } from './world.js'
 
 const world = useWorld()
 const external = process.env.DSH_TEST_E2B_API_URL !== undefined
@@ -145,6 +145,33 @@ matrix('C24 when the sandbox is gone a terminal is over: killed, its output ende
   assert.ok(await stuck instanceof Error)
   const opening = other.subprocess.spawnTerminal({ argv: ['true'], cwd: other.cwd, rows: 1, cols: 1, graceMs: 100 })
   assert.ok(await rejection(opening, 'an opening in a dead sandbox', 2 * PATIENCE_MS) instanceof Error)
+  await other.composition.dispose().catch(() => {})
+})
+
+matrix('C24 C21 a terminal whose sandbox goes while it opens is told so, not called terminated', { skip: (external || PROVIDER !== 'native') && 'needs a line of its own' }, async t => {
+  const line = await openLine(world.server.sandboxUrl)
+  t.after(() => line.close())
+  const behind = new World()
+  behind.server = { ...world.server, sandboxUrl: line.url }
+  await behind.open({ silenceMs: 600 })
+  line.silent = true
+  const opening = rejection(open(behind, ['cat']), 'an opening in a sandbox that goes', 2 * PATIENCE_MS)
+  // By then it is on its way.
+  await world.run(['true'])
+  await (await behind.composition.sandbox()).kill()
+  const { code, message } = await opening
+  assert.equal(code, 'ERR_SANDBOX_GONE', message)
+  await behind.composition.dispose().catch(() => {})
+})
+
+matrix('C35 a terminal whose program kills the supervisor is killed, or was not opened for that reason', { skip: PROVIDER !== 'native' && 'about our own supervisor' }, async () => {
+  const other = await world.another()
+  for (let round = 0; round < 8; round++) {
+    const opening = other.subprocess.spawnTerminal({ argv: ['sh', '-c', 'kill -9 -1'], cwd: other.cwd, rows: 1, cols: 1, graceMs: 100 })
+    const how = await within(opening.then(({ done }) => done, ({ code, message }) => code ?? message), PATIENCE_MS, 'the end of an opening')
+    if (how !== 'ERR_SUPERVISOR_KILLED') assert.deepEqual(how, { exitCode: null, signal: 'SIGKILL' })
+    await (await open(other, ['true'])).done()
+  }
   await other.composition.dispose().catch(() => {})
 })
 

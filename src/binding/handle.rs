@@ -13,7 +13,7 @@ use napi_derive::napi;
 use protocol::control::{OutputChannel, Start};
 
 use super::{
-    objects::{OutcomeObject, TreeObject},
+    objects::{ErrorObject, OutcomeObject, TreeObject},
     request::NativeRequest,
     service::whole,
 };
@@ -171,6 +171,12 @@ impl NativeHandle {
     pub fn outcome(&self, env: Env) -> Result<Option<OutcomeObject>> {
         self.report(env, self.command.memory())?;
         Ok(self.command.outcome().map(Into::into))
+    }
+
+    /// Why no more is known of it than its outcome; `null` unless its sandbox or the supervisor there was lost.
+    #[napi(catch_unwind)]
+    pub fn lost(&self) -> Option<ErrorObject> {
+        self.command.lost().as_ref().map(Into::into)
     }
 
     /// What is known of its tree; `null` while it may live.

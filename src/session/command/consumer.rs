@@ -126,6 +126,11 @@ impl Command {
         self.lock().outcome.clone()
     }
 
+    /// Why no more is known of it than its outcome, if its session or its supervisor was lost.
+    pub fn lost(&self) -> Option<Failure> {
+        self.lock().lost.clone()
+    }
+
     /// What is known of the tree.
     pub fn tree(&self) -> Tree {
         self.lock().tree.clone()

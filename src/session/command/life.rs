@@ -76,10 +76,11 @@ impl Command {
     }
 
     /// Its session is over: what is not known yet will not be. With `outcome` the command ends with it,
-    /// `tree` is what is known of its processes.
-    pub fn lose(&self, outcome: Result<Outcome, Failure>, tree: Tree) {
+    /// `tree` is what is known of its processes, `why` what happened.
+    pub fn lose(&self, outcome: Result<Outcome, Failure>, tree: Tree, why: Failure) {
         let mut state = self.lock();
         state.outcome.get_or_insert(outcome);
+        state.lost.get_or_insert(why);
         if state.tree != Tree::Gone {
             state.tree = tree;
         }

@@ -75,6 +75,8 @@ struct State {
     outputs: [Option<Output>; 2],
     input: Option<Input>,
     outcome: Option<Result<Outcome, Failure>>,
+    /// With whom it was lost, if it was.
+    lost: Option<Failure>,
     tree: Tree,
     counts: bool,
 }
@@ -112,6 +114,7 @@ impl Command {
             outputs: outputs.map(|mode| mode.map(Output::new)),
             input: input.then(Input::default),
             outcome: None,
+            lost: None,
             tree: Tree::Alive,
             counts: true,
         };

@@ -47,7 +47,7 @@ impl Driver {
             return command.start_failed(Err(failure.clone()), false);
         }
         active.settled = true;
-        command.lose(Err(failure.clone()), Tree::Stuck(failure.clone()));
+        command.lose(Err(failure.clone()), Tree::Stuck(failure.clone()), failure.clone());
     }
 
     /// Something is wanted: if the sandbox was given up, it is tried again.

@@ -71,7 +71,7 @@ impl Lost {
     /// Nobody can be asked for now.
     pub fn give_up(&self, failure: &Failure) {
         for lost in self.commands.values() {
-            lost.command.lose(Err(failure.clone()), Tree::Stuck(failure.clone()));
+            lost.command.lose(Err(failure.clone()), Tree::Stuck(failure.clone()), failure.clone());
         }
     }
 
@@ -98,7 +98,7 @@ impl Lost {
                 |survivor: &&Survivor| survivor.command == id || (survivor.command == 0 && lost.identity.is_none());
             lost.survivors = survivors.iter().filter(is_of_it).cloned().collect();
             if lost.survivors.is_empty() {
-                lost.command.lose(Ok(last_outcome(lost.exit)), Tree::Gone);
+                lost.command.lose(Ok(last_outcome(lost.exit)), Tree::Gone, Failure::Killed);
                 return false;
             }
             let tree = Tree::Stuck(Failure::Survived(lost.survivors.clone()));
@@ -108,7 +108,7 @@ impl Lost {
             if lost.survivors.iter().any(is_own) {
                 lost.command.set_tree(tree);
             } else {
-                lost.command.lose(Ok(last_outcome(lost.exit)), tree);
+                lost.command.lose(Ok(last_outcome(lost.exit)), tree, Failure::Killed);
             }
             true
         });

@@ -49,9 +49,13 @@ impl Driver {
         let failure = self.failure(&over);
         for (was_sent, command, exit) in self.take_commands() {
             match (&over, was_sent) {
-                (Over::Gone | Over::Ended, true) => command.lose(Ok(last_outcome(exit)), Tree::Gone),
+                (Over::Gone | Over::Ended, true) => {
+                    command.lose(Ok(last_outcome(exit)), Tree::Gone, failure.clone());
+                }
                 (Over::Ended, false) => command.start_failed(Ok(Outcome::signalled("SIGTERM")), false),
-                (Over::Failed(_), true) => command.lose(Err(failure.clone()), Tree::Stuck(failure.clone())),
+                (Over::Failed(_), true) => {
+                    command.lose(Err(failure.clone()), Tree::Stuck(failure.clone()), failure.clone());
+                }
                 (Over::Gone | Over::Failed(_), false) => command.start_failed(Err(failure.clone()), false),
             }
         }

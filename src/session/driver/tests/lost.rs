@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use protocol::{
-    control::{FromSupervisor, LostSession, Output, Running, Stdio, Survivor, ToSupervisor},
+    control::{Exit, FromSupervisor, LostSession, Output, Running, Stdio, Survivor, ToSupervisor},
     handshake::Settings,
 };
 
@@ -71,6 +71,23 @@ async fn c35_a_command_whose_start_was_not_heard_of_is_lost_with_its_supervisors
     world.answer(&[]);
     assert_eq!(world.outcome(&command).await, Ok(killed()));
     assert_eq!(command.tree(), Tree::Gone);
+    assert!(!command.is_started());
+    assert_eq!(command.lost(), Some(Failure::Killed), "nobody called it off");
+}
+
+#[tokio::test]
+async fn c35_c20_a_command_of_a_killed_supervisor_that_had_exited_keeps_its_outcome() {
+    let mut world = World::new();
+    let (id, command) = world.running().await;
+    world.fake.say(id, &FromSupervisor::Exited(Exit::Code(3)));
+    // Said in this order, so heard in this order.
+    let (_, other) = world.running().await;
+    assert_eq!(command.outcome(), None, "its output has not ended");
+    world.fake.die();
+    world.lost().await;
+    world.answer(&[]);
+    assert_eq!(world.outcome(&command).await, Ok(Outcome { exit_code: Some(3), signal: None }));
+    assert_eq!(world.outcome(&other).await, Ok(killed()));
 }
 
 #[tokio::test]
