@@ -24,10 +24,21 @@ use macos as system;
 #[derive(Debug)]
 pub struct Terminal {
     master: OwnedFd,
-    device: u64,
+    device: Device,
     /// Kept open, or the far end would be at its end (`EIO`, for ever ready) whenever the program has closed the terminal,
     /// which it may open again by `/dev/tty`. The program's exit is the end, not this.
     near: Option<OwnedFd>,
+}
+
+/// Which terminal something is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// Device number of the near end, as `stat` gives it.
+    pub number: u64,
+    /// The near end's inode.
+    pub inode: u64,
+    /// Device number of the file system that this is in.
+    pub filesystem: u64,
 }
 
 /// Why the foreground group was not signalled.
@@ -53,14 +64,15 @@ impl Terminal {
         modes.input_modes |= InputModes::IUTF8;
         rustix::termios::tcsetattr(&near, OptionalActions::Now, &modes)?;
         crate::stdio::set_nonblocking(&master)?;
-        let device = rustix::fs::fstat(&near)?.st_rdev as u64;
+        let stat = rustix::fs::fstat(&near)?;
+        let device = Device { number: stat.st_rdev as u64, inode: stat.st_ino, filesystem: stat.st_dev as u64 };
         let terminal = Self { master, device, near: Some(near.try_clone()?) };
         terminal.resize(rows, columns)?;
         Ok((terminal, near))
     }
 
-    /// Device number of the near end, as `stat` gives it.
-    pub fn device(&self) -> u64 {
+    /// Which terminal it is.
+    pub fn device(&self) -> Device {
         self.device
     }
 

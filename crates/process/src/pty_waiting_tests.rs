@@ -45,6 +45,11 @@ fn c52_poll_select_and_epoll_wait_for_input() {
         "select.select([0],[],[])",
         "select.select([0],[],[],60)",
         "p=select.epoll(); p.register(0,select.EPOLLIN); p.poll()",
+        "e=select.epoll(); e.register(0,1); p=select.poll(); p.register(e,select.POLLIN); p.poll()",
+        "e=select.epoll(); e.register(0,1); select.select([e],[],[])",
+        "e=select.epoll(); e.register(0,1); f=select.epoll(); f.register(e,1); select.select([f],[],[])",
+        // The descriptor that it was registered by is closed, the terminal is still watched.
+        "n=os.dup(0); p=select.epoll(); p.register(n,1); os.close(n); p.poll()",
         "threading.Thread(target=lambda: os.read(0,1)).start()",
     ];
     for call in calls {
@@ -61,6 +66,9 @@ fn c52_poll_for_output_or_for_another_file_does_not_wait_for_input() {
         "r,w=os.pipe(); print('up',flush=True); select.select([r],[],[])",
         "r,w=os.pipe(); p=select.epoll(); p.register(r,select.EPOLLIN); print('up',flush=True); p.poll()",
         "p=select.epoll(); p.register(0,0); print('up',flush=True); p.poll()",
+        "e=select.epoll(); e.register(0,0); print('up',flush=True); select.select([e],[],[])",
+        // What was registered is a pipe; its number is the terminal's by now.
+        "r,w=os.pipe(); n=os.dup(r); p=select.epoll(); p.register(n,1); os.dup2(0,n); print('up',flush=True); p.poll()",
     ];
     for call in calls {
         let session = Session::start(&["/usr/bin/env", "python3", "-c", &format!("import os,select\n{call}")]);
@@ -76,6 +84,47 @@ fn c52_a_stopped_reader_does_not_wait() {
     session.expect_waiting("cat");
     rustix::process::kill_process(session.program.pid, rustix::process::Signal::STOP).unwrap();
     wait_for("the stop", || table::stat(session.program.pid).unwrap().state == b'T');
+    assert!(!session.is_waiting());
+}
+
+/// Stops the program and lets it go on. What it slept in may go on as another system call.
+fn stop_and_continue(session: &Session) {
+    use rustix::process::{Signal, kill_process};
+    kill_process(session.program.pid, Signal::STOP).unwrap();
+    wait_for("the stop", || table::stat(session.program.pid).unwrap().state == b'T');
+    kill_process(session.program.pid, Signal::CONT).unwrap();
+    wait_for("its sleep", || table::stat(session.program.pid).unwrap().state == b'S');
+}
+
+#[test]
+fn c52_a_poll_that_was_stopped_waits_again_when_it_goes_on() {
+    for call in ["p.poll()", "p.poll(60000)"] {
+        let script = format!("import select\np=select.poll(); p.register(0,select.POLLIN); {call}");
+        let session = Session::start(&["/usr/bin/env", "python3", "-c", &script]);
+        session.expect_waiting(call);
+        stop_and_continue(&session);
+        session.expect_waiting(call);
+    }
+}
+
+#[test]
+fn c52_what_else_goes_on_after_a_stop_does_not_wait_whatever_its_arguments_look_like() {
+    // The time to sleep is laid out as a poll of descriptor 0.
+    let script = format!(
+        "import ctypes,struct\n\
+         time=ctypes.create_string_buffer(struct.pack('ihhq',0,1,0,0)+bytes(65536))\n\
+         left=ctypes.create_string_buffer(16)\n\
+         ctypes.CDLL(None).syscall({},time,left)",
+        libc::SYS_nanosleep
+    );
+    let session = Session::start(&["/usr/bin/env", "python3", "-c", &script]);
+    let is_in = |call: i64| {
+        let text = std::fs::read_to_string(format!("/proc/{}/syscall", session.program.pid.as_raw_pid())).unwrap();
+        text.starts_with(&format!("{call} "))
+    };
+    wait_for("its sleep", || is_in(libc::SYS_nanosleep));
+    stop_and_continue(&session);
+    wait_for("its sleep as another call", || is_in(libc::SYS_restart_syscall));
     assert!(!session.is_waiting());
 }
 

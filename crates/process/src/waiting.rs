@@ -2,6 +2,8 @@
 
 use rustix::process::Pid;
 
+use crate::pty::Device;
+
 #[cfg(target_os = "linux")]
 mod linux;
 
@@ -10,7 +12,7 @@ mod linux;
 /// call a process sleeps.
 ///
 /// Costs a pass over all processes, and a second one only while the group sleeps on a unix socket.
-pub fn input_waiting(leader: Pid, group: Pid, device: u64) -> bool {
+pub fn input_waiting(leader: Pid, group: Pid, device: Device) -> bool {
     #[cfg(target_os = "linux")]
     return linux::input_waiting(leader, group, device);
     #[cfg(not(target_os = "linux"))]

@@ -1,20 +1,19 @@
 //! What a thread sleeps for, as `/proc` tells it.
 
 use std::io::IoSliceMut;
-use std::os::linux::fs::MetadataExt;
 
+use super::epoll;
+use super::wanted::{File, Wanted};
 use crate::table::linux as procfs;
 
-/// Device number of `/dev/tty`: major 5, minor 0.
-const DEV_TTY: u64 = 5 << 8;
 /// Epoll descriptors in epoll descriptors: as deep as the kernel allows.
 const EPOLL_DEPTH: usize = 5;
 /// More descriptors than this in one poll are not looked at.
 const MOST_POLLED: usize = 4096;
 /// `POLLIN | POLLRDNORM`, the same bits for epoll.
 const READABLE: u32 = 0x41;
-/// How the kernel calls the protocols of unix sockets: `UNIX`, `UNIX-STREAM`, each with a zero behind it.
-const UNIX: &[u8] = b"UNIX";
+/// Where in the kernel a poll sleeps, a select too; suffixes of the compiler follow.
+const POLL_SLEEP: &str = "poll_schedule_timeout";
 
 /// The calls of this architecture that can wait for input.
 enum Call {
@@ -22,6 +21,8 @@ enum Call {
     Poll,
     Select,
     Epoll,
+    /// What a stop has interrupted goes on as this, with the arguments of what it was: a poll, a futex, a nanosleep.
+    Restarted,
 }
 
 impl Call {
@@ -34,7 +35,10 @@ impl Call {
             _ => {}
         }
         match number {
-            libc::SYS_read | libc::SYS_readv | libc::SYS_recvfrom | libc::SYS_recvmsg => Some(Self::Read),
+            libc::SYS_read | libc::SYS_readv | libc::SYS_preadv2 | libc::SYS_recvfrom | libc::SYS_recvmsg => {
+                Some(Self::Read)
+            }
+            libc::SYS_restart_syscall => Some(Self::Restarted),
             libc::SYS_ppoll => Some(Self::Poll),
             libc::SYS_pselect6 => Some(Self::Select),
             libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => Some(Self::Epoll),
@@ -43,21 +47,21 @@ impl Call {
     }
 }
 
-/// Whether a thread of process `pid` sleeps until there is something to read on a descriptor for which `wanted` holds.
-pub fn any_sleeps_on(pid: i32, wanted: impl Fn(&Task, u64) -> bool) -> bool {
+/// Whether a thread of process `pid` sleeps until there is something to read on what is `wanted`.
+pub fn any_sleeps_on(pid: i32, wanted: &Wanted) -> bool {
     let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return false };
-    tasks.flatten().any(|task| Task { pid, path: task.path().to_string_lossy().into_owned() }.sleeps_on(&wanted))
+    tasks.flatten().any(|task| Task { pid, path: task.path().to_string_lossy().into_owned() }.sleeps_on(wanted))
 }
 
 /// A thread.
-pub struct Task {
+struct Task {
     pid: i32,
     /// `/proc/PID/task/TID`.
     path: String,
 }
 
 impl Task {
-    fn sleeps_on(&self, wanted: &impl Fn(&Self, u64) -> bool) -> bool {
+    fn sleeps_on(&self, wanted: &Wanted) -> bool {
         let sleeps = || procfs::read_stat(format!("{}/stat", self.path).as_ref()).is_ok_and(|stat| stat.state == b'S');
         if !sleeps() {
             return false;
@@ -74,61 +78,54 @@ impl Task {
         }
         let [first, second, _] = arguments;
         match call {
-            Call::Read => wanted(self, first),
+            Call::Read => wanted.is_at(&self.path, first),
             Call::Poll => self.polls(first, second, wanted),
+            Call::Restarted => self.is_in_poll() && self.polls(first, second, wanted),
             Call::Select => self.selects(first, second, wanted),
             Call::Epoll => self.epoll_waits(first, EPOLL_DEPTH, wanted),
         }
     }
 
-    /// Whether descriptor `number` is terminal `device`.
-    pub fn is_terminal(&self, number: u64, device: u64) -> bool {
-        let Ok(metadata) = std::fs::metadata(format!("{}/fd/{number}", self.path)) else { return false };
-        metadata.st_rdev() == device || (metadata.st_rdev() == DEV_TTY && self.is_controlled_by(device))
+    fn is_in_poll(&self) -> bool {
+        std::fs::read_to_string(format!("{}/wchan", self.path)).is_ok_and(|place| place.starts_with(POLL_SLEEP))
     }
 
-    /// Whether descriptor `number` is a unix socket.
-    pub fn is_unix_socket(&self, number: u64) -> bool {
-        let mut name = [0; 32];
-        let length = rustix::fs::getxattr(format!("{}/fd/{number}", self.path), "system.sockprotoname", &mut name);
-        length.is_ok() && name.starts_with(UNIX)
+    /// Whether descriptor `number` can be read when what is `wanted` can: it is that, or an epoll that watches it.
+    fn is_about(&self, number: u64, depth: usize, wanted: &Wanted) -> bool {
+        wanted.is_at(&self.path, number)
+            || (depth > 0 && epoll::is_one(&self.path, number) && self.epoll_waits(number, depth - 1, wanted))
     }
 
-    fn is_controlled_by(&self, device: u64) -> bool {
-        procfs::read_stat(format!("{}/stat", self.path).as_ref()).is_ok_and(|stat| stat.controlling() == device)
-    }
-
-    fn polls(&self, address: u64, count: u64, wanted: &impl Fn(&Self, u64) -> bool) -> bool {
+    fn polls(&self, address: u64, count: u64, wanted: &Wanted) -> bool {
         let count = usize::try_from(count).unwrap_or(usize::MAX).min(MOST_POLLED);
         let entries = self.read_memory(address, count * 8);
         let (entries, _) = entries.as_chunks::<8>();
         entries.iter().any(|&[a, b, c, d, e, f, _, _]| {
             let descriptor = i32::from_ne_bytes([a, b, c, d]);
             let events = u32::from(u16::from_ne_bytes([e, f]));
-            descriptor >= 0 && events & READABLE != 0 && wanted(self, u64::from(descriptor.cast_unsigned()))
+            descriptor >= 0
+                && events & READABLE != 0
+                && self.is_about(u64::from(descriptor.cast_unsigned()), EPOLL_DEPTH, wanted)
         })
     }
 
-    fn selects(&self, count: u64, readable: u64, wanted: &impl Fn(&Self, u64) -> bool) -> bool {
+    fn selects(&self, count: u64, readable: u64, wanted: &Wanted) -> bool {
         let count = usize::try_from(count).unwrap_or(usize::MAX).min(MOST_POLLED);
         let set = self.read_memory(readable, count.div_ceil(8));
         let is_set = |number: &usize| set.get(number / 8).is_some_and(|byte| byte >> (number % 8) & 1 == 1);
-        (0..count).filter(is_set).any(|number| wanted(self, number as u64))
+        (0..count).filter(is_set).any(|number| self.is_about(number as u64, EPOLL_DEPTH, wanted))
     }
 
-    fn epoll_waits(&self, epoll: u64, depth: usize, wanted: &impl Fn(&Self, u64) -> bool) -> bool {
-        let Ok(info) = std::fs::read_to_string(format!("{}/fdinfo/{epoll}", self.path)) else { return false };
-        info.lines().filter_map(parse_watched).any(|(number, events)| {
-            if events & READABLE == 0 {
+    fn epoll_waits(&self, epoll: u64, depth: usize, wanted: &Wanted) -> bool {
+        epoll::watched(&self.path, epoll).any(|watched| {
+            if watched.events & READABLE == 0 {
                 return false;
             }
-            wanted(self, number) || (depth > 0 && self.is_epoll(number) && self.epoll_waits(number, depth - 1, wanted))
+            // The number that it was registered by may be closed by now, or given to another file.
+            wanted.is_file(watched.file)
+                || (File::at(&self.path, watched.number) == Some(watched.file)
+                    && self.is_about(watched.number, depth, wanted))
         })
-    }
-
-    fn is_epoll(&self, number: u64) -> bool {
-        let target = std::fs::read_link(format!("{}/fd/{number}", self.path));
-        target.is_ok_and(|target| target.as_os_str() == "anon_inode:[eventpoll]")
     }
 
     /// Memory of the process; shorter, or empty, where it cannot be read.
@@ -143,25 +140,5 @@ impl Task {
         let read = unsafe { libc::process_vm_readv(self.pid, (&raw const local).cast(), 1, &raw const remote, 1, 0) };
         bytes.truncate(usize::try_from(read).unwrap_or(0));
         bytes
-    }
-}
-
-/// Descriptor and events of a line `tfd: 5 events: 19 data: …` of an epoll descriptor's information.
-fn parse_watched(line: &str) -> Option<(u64, u32)> {
-    let mut words = line.strip_prefix("tfd:")?.split_ascii_whitespace();
-    let number = words.next()?.parse().ok()?;
-    let events = words.nth(1)?;
-    Some((number, u32::from_str_radix(events, 16).ok()?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_watched_descriptor_is_parsed() {
-        let line = "tfd:        0 events:       19 data:                0  pos:0 ino:3 sdev:18";
-        assert_eq!(parse_watched(line), Some((0, 0x19)));
-        assert_eq!(parse_watched("pos:\t0"), None);
     }
 }
