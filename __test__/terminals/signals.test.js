@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { World } from '../commands/world.js'
 import { findSandboxd } from '../support/sandboxd.js'
 import { startServer } from '../support/server.js'
-import { mark, matrix, open, openShell, rejection, unless, useWorld } from './world.js'
+import { PROVIDER, mark, matrix, open, openShell, rejection, unless, useWorld } from './world.js'
 
 const world = useWorld()
 
@@ -54,6 +54,23 @@ matrix("C53 the terminal's own shell is not killed, another signal reaches it", 
   await screen.shows('ready> ', from)
   assert.equal(await screen.terminal.signalForeground('SIGHUP'), screen.pid)
   assert.deepEqual(await screen.done(), { exitCode: null, signal: 'SIGHUP' })
+})
+
+matrix('C53 a job of another user gets each signal as any other', { skip: PROVIDER !== 'native' && 'the original cannot' }, async t => {
+  const { exitCode } = await world.run(['sudo', '-n', 'true']).catch(() => ({}))
+  if (exitCode !== 0) return t.skip('nobody becomes root in this sandbox')
+  for (const signal of ['SIGINT', 'SIGTSTP', 'SIGTERM', 'SIGHUP', 'SIGKILL']) {
+    const sleeper = mark()
+    const screen = await openShell(world)
+    await screen.type(`sudo sleep ${sleeper}\r`)
+    const { processGroupId } = await screen.job()
+    await world.untilSleepers(sleeper, 1)
+    assert.equal(await screen.terminal.signalForeground(signal), processGroupId, signal)
+    await screen.waits(group => group === screen.pid)
+    assert.equal(await world.sleepers(sleeper), signal === 'SIGTSTP' ? 1 : 0, signal)
+    await screen.close()
+    assert.equal(await world.sleepers(sleeper), 0, signal)
+  }
 })
 
 matrix('C53 a signal that is none of the five is refused', async () => {

@@ -1,4 +1,4 @@
-//! What only root may do: ending a process of another user.
+//! What only root may do: ending or signalling processes of another user.
 
 use crate::envd::{Envd, Event, Start, Upload};
 
@@ -6,22 +6,35 @@ use super::{deliver::Delivery, error::DeliveryError};
 
 /// Runs the copy of an upload (the daemon may hold the upload itself open for writing) and removes both.
 const RUN_ONCE: &str =
-    r#"umask 077; cp "$1" "$1.x" && chmod 700 "$1.x" && "$1.x" kill "$2" "$3"; s=$?; rm -f "$1" "$1.x"; exit $s"#;
+    r#"umask 077; f=$1; shift; cp "$f" "$f.x" && chmod 700 "$f.x" && "$f.x" "$@"; s=$?; rm -f "$f" "$f.x"; exit $s"#;
 
 impl Delivery {
     /// Sends SIGKILL to a process of any user, if it is the one that started at `start_time` (clock ticks since boot).
     ///
-    /// What root executes is never the sandbox user's own file, which any program of his could have replaced: it is the
-    /// image's supervisor, or one that is brought to root's home for this once.
-    ///
     /// # Errors
     /// [`DeliveryError`]: the daemon does not allow it, or the process could not be signalled.
     pub async fn kill_as_root(&self, pid: u32, start_time: u64) -> Result<(), DeliveryError> {
+        self.run_as_root(vec!["kill".into(), pid.to_string(), start_time.to_string()]).await
+    }
+
+    /// Sends a signal to processes of any user, each by its id and its start.
+    ///
+    /// # Errors
+    /// As [`Delivery::kill_as_root`].
+    pub async fn signal_as_root(&self, signal: u8, members: &[(u32, u64)]) -> Result<(), DeliveryError> {
+        let members = members.iter().flat_map(|(pid, start_time)| [pid.to_string(), start_time.to_string()]);
+        self.run_as_root(["signal".into(), signal.to_string()].into_iter().chain(members).collect()).await
+    }
+
+    /// Runs a supervisor with these words.
+    ///
+    /// What root executes is never the sandbox user's own file, which any program of his could have replaced: it is the
+    /// image's supervisor, or one that is brought to root's home for this once.
+    async fn run_as_root(&self, words: Vec<String>) -> Result<(), DeliveryError> {
         let root = self.envd().as_user("root")?;
-        let (pid, start_time) = (pid.to_string(), start_time.to_string());
         if let Some(path) = &self.settings().installed {
-            let args = vec!["kill".into(), pid, start_time];
-            return run(&root, Start { cmd: path.clone(), args, cwd: Some("/".into()), ..Start::default() }).await;
+            return run(&root, Start { cmd: path.clone(), args: words, cwd: Some("/".into()), ..Start::default() })
+                .await;
         }
         let binary = self.known_binary()?;
         let random = getrandom::u64().map_err(|error| DeliveryError::Package(error.to_string()))?;
@@ -29,7 +42,7 @@ impl Delivery {
         let upload =
             if root.takes_gzip() { Upload::Gzip(binary.gzip.clone()) } else { Upload::Form(binary.unpacked()?) };
         root.upload(&path, upload).await?;
-        let args = ["-c", RUN_ONCE, "sh", &path, &pid, &start_time].map(String::from).to_vec();
+        let args = ["-c", RUN_ONCE, "sh", &path].map(String::from).into_iter().chain(words).collect();
         run(&root, Start { cmd: "/bin/sh".into(), args, cwd: Some("/".into()), ..Start::default() }).await
     }
 }

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use process::pty::{ForegroundError, Terminal};
+use process::pty::{ForegroundError, Signalled, Terminal};
 use protocol::control::{OutputChannel, StartFailure};
 use tokio::runtime::Handle;
 
@@ -122,7 +122,8 @@ impl Far {
         let sent =
             leader.while_kept(|pid| self.lock().as_ref().map(|terminal| terminal.signal_foreground(pid, signal)));
         match sent.flatten() {
-            Some(Ok(group)) => Ok(Answer::Group(group.as_raw_pid().cast_unsigned())),
+            Some(Ok(Signalled { group, reached: true, .. })) => Ok(Answer::Group(group.as_raw_pid().cast_unsigned())),
+            Some(Ok(Signalled { reached: false, .. })) => Err(Failure::Signal(numbers::error(libc::EPERM))),
             None | Some(Err(ForegroundError::Unresolved)) => Err(Failure::NoForeground),
             Some(Err(ForegroundError::OwnShell)) => Err(Failure::OwnShell),
             Some(Err(ForegroundError::Refused(error))) => {

@@ -156,6 +156,16 @@ impl Connector for Remote {
         .boxed()
     }
 
+    fn signal_processes(&self, signal: u8, members: Vec<(u32, u64)>) -> BoxFuture<'static, Result<(), String>> {
+        let shared = Arc::clone(&self.shared);
+        async move {
+            let delivery = shared.delivery().map_err(|error| error.to_string())?;
+            let sent = tokio::time::timeout(ATTEMPT, delivery.signal_as_root(signal, &members)).await;
+            sent.map_err(|_| "the sandbox' daemon did not answer".to_owned())?.map_err(|error| error.to_string())
+        }
+        .boxed()
+    }
+
     fn farewell(&self) -> BoxFuture<'static, ()> {
         let shared = Arc::clone(&self.shared);
         async move {

@@ -21,6 +21,11 @@ pub trait Connector: Send + Sync + 'static {
     /// The error is a sentence: why not.
     fn end_process(&self, pid: u32, start_time: u64) -> BoxFuture<'static, Result<(), String>>;
 
+    /// Signals processes, by id and start, that the supervisor may not signal, since they belong to another user.
+    ///
+    /// The error is a sentence: why not.
+    fn signal_processes(&self, signal: u8, members: Vec<(u32, u64)>) -> BoxFuture<'static, Result<(), String>>;
+
     /// The supervisor has ended for good: what brought it there is not needed any more.
     fn farewell(&self) -> BoxFuture<'static, ()>;
 }

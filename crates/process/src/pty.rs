@@ -8,7 +8,9 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 use rustix::termios::{InputModes, OptionalActions, Winsize};
 
+use crate::pidfd::PidFd;
 use crate::session;
+use crate::terminate::Denied;
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -39,6 +41,17 @@ pub struct Device {
     pub inode: u64,
     /// Device number of the file system that this is in.
     pub filesystem: u64,
+}
+
+/// What a signal to the foreground group met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signalled {
+    /// The group.
+    pub group: Pid,
+    /// Whether it has members that got the signal.
+    pub reached: bool,
+    /// Members that did not, since they belong to another user.
+    pub denied: Vec<Denied>,
 }
 
 /// Why the foreground group was not signalled.
@@ -122,21 +135,37 @@ impl Terminal {
         if result == 0 && group > 0 { Pid::from_raw(group) } else { None }
     }
 
-    /// Sends `signal` to exactly the foreground group of the session led by `leader` (unreaped); gives the group's id.
-    pub fn signal_foreground(&self, leader: Pid, signal: i32) -> Result<Pid, ForegroundError> {
+    /// Sends `signal` to exactly the foreground group of the session led by `leader` (unreaped). Members of another user are
+    /// reached as far as the terminal itself can.
+    pub fn signal_foreground(&self, leader: Pid, signal: i32) -> Result<Signalled, ForegroundError> {
         let group = self.foreground().ok_or(ForegroundError::Unresolved)?;
         if signal == libc::SIGKILL && group == leader {
             return Err(ForegroundError::OwnShell);
         }
-        let members = session::members(leader).map_err(ForegroundError::Refused)?;
-        if !members.iter().any(|member| member.stat.group == group.as_raw_pid()) {
+        let mut members = session::members(leader).map_err(ForegroundError::Refused)?;
+        members.retain(|member| member.stat.group == group.as_raw_pid());
+        if members.is_empty() {
             return Err(ForegroundError::Unresolved);
+        }
+        let denies = |pidfd: &PidFd| pidfd.send(0).is_err_and(|error| error.raw_os_error() == Some(libc::EPERM));
+        let denied = members.iter().filter(|member| denies(&member.pidfd)).map(|member| {
+            let user = Pid::from_raw(member.stat.pid).and_then(|pid| crate::table::user(pid).ok());
+            Denied { pid: member.stat.pid, uid: user.unwrap_or(u32::MAX), start_time: member.stat.start_time }
+        });
+        let denied: Vec<Denied> = denied.collect();
+        if !denied.is_empty() && system::signal(&self.master, signal) {
+            return Ok(Signalled { group, reached: true, denied: Vec::new() });
         }
         // A living member of the session, held open above, is in that group: the number is not anybody else's.
         // SAFETY: `group` is ≥ 1, and 1 leads no group of our session, so this is never kill(-1).
         match unsafe { libc::kill(-group.as_raw_pid(), signal) } {
-            0 => Ok(group),
-            _ => Err(ForegroundError::Refused(io::Error::last_os_error())),
+            0 => Ok(Signalled { group, reached: true, denied }),
+            _ => match io::Error::last_os_error() {
+                error if error.raw_os_error() == Some(libc::EPERM) && !denied.is_empty() => {
+                    Ok(Signalled { group, reached: false, denied })
+                }
+                error => Err(ForegroundError::Refused(error)),
+            },
         }
     }
 }

@@ -88,7 +88,7 @@ fn c53_a_signal_reaches_exactly_the_foreground_group() {
     session.terminal.write(b"PS1=rea''dy; sleep 60; echo status=$?\n").unwrap();
     wait_for("the job in front", || session.is_in_front("sleep"));
     let group = session.terminal.foreground().unwrap();
-    assert_eq!(session.terminal.signal_foreground(session.program.pid, libc::SIGINT).unwrap(), group);
+    assert_eq!(session.terminal.signal_foreground(session.program.pid, libc::SIGINT).unwrap().group, group);
     // bash drops the rest of a line whose job was interrupted; the shell itself lives on.
     session.read_until("ready");
     session.terminal.write(b"sleep 60 || echo status=$?\n").unwrap();
@@ -98,6 +98,37 @@ fn c53_a_signal_reaches_exactly_the_foreground_group() {
     wait_for("the shell in front", || session.terminal.foreground() == Some(session.program.pid));
     let error = session.terminal.signal_foreground(session.program.pid, libc::SIGKILL).unwrap_err();
     assert!(matches!(error, ForegroundError::OwnShell));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn c53_a_group_of_another_user_is_interrupted_by_the_terminal_and_else_named() {
+    if !crate::testing::in_own_pid_namespace(
+        "pty::tests::c53_a_group_of_another_user_is_interrupted_by_the_terminal_and_else_named",
+    ) {
+        return;
+    }
+    // The group is root's; the one that signals is not.
+    let session = Session::start(&["/bin/sh", "-c", "trap 'echo stopped' TSTP; echo up; while :; do sleep 0.05; done"]);
+    session.read_until("up");
+    let leader = session.program.pid;
+    let signalled = |signal| {
+        // SAFETY: changes the ids of this thread only (the raw call), back again below.
+        unsafe { libc::syscall(libc::SYS_setresuid, 1001, 1001, 0) };
+        let signalled = session.terminal.signal_foreground(leader, signal);
+        // SAFETY: as above.
+        unsafe { libc::syscall(libc::SYS_setresuid, 0, 0, 0) };
+        signalled.unwrap()
+    };
+    for signal in [libc::SIGTERM, libc::SIGHUP] {
+        let Signalled { group, reached, denied } = signalled(signal);
+        assert_eq!((group, reached), (leader, false));
+        assert!(denied.iter().any(|one| (one.pid, one.uid) == (leader.as_raw_pid(), 0)), "{denied:?}");
+    }
+    assert_eq!(signalled(libc::SIGTSTP), Signalled { group: leader, reached: true, denied: Vec::new() });
+    session.read_until("stopped");
+    assert_eq!(signalled(libc::SIGINT), Signalled { group: leader, reached: true, denied: Vec::new() });
+    assert_eq!(session.program.join(), crate::exit::Exit::Signal { number: libc::SIGINT, core: false });
 }
 
 #[test]

@@ -294,8 +294,8 @@ pub enum ResolveFailure {
     NotExecutable,
 }
 
-/// Why no foreground group was signalled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Why no foreground group was signalled, or not all of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SignalFailure {
     /// There is none.
     NoGroup,
@@ -303,6 +303,17 @@ pub enum SignalFailure {
     OwnShell,
     /// The kernel refused: Linux error number.
     Errno(i32),
+    /// Members belong to another user; only a host that may act as root reaches them.
+    Denied {
+        /// The group.
+        group: u32,
+        /// Whether it has other members, which were reached.
+        reached: bool,
+        /// The signal that they did not get.
+        signal: u8,
+        /// Who: process id and start, in clock ticks since boot.
+        members: Vec<(u32, u64)>,
+    },
 }
 
 /// A command that a host finds again.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Version of the format. Both ends must speak the same one.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 4;
 
 /// Bytes of a message's header: body length (u32), flags (u8), epoch (u64), attachment (u32), offset (u64).
 pub const MESSAGE_HEADER: usize = 4 + 1 + 8 + 4 + 8;

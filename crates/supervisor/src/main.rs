@@ -7,6 +7,8 @@
 //!                                 starting it if there is none, and wait until it lets go of them; programs inherit what
 //!                                 stands in the file ENVIRONMENT (as /proc/PID/environ has it; it is removed), else its own
 //! supervisor kill PID START_TIME  SIGKILL to that process if it started then (clock ticks since boot)
+//! supervisor signal NUMBER PID START_TIME …
+//!                                 that signal to each of these, likewise
 //! supervisor guard                end the sessions that standard input told of, once its other end is gone
 //! supervisor version              the version of its protocol
 //! ```
@@ -58,10 +60,13 @@ fn main() -> ExitCode {
         (["join", ..], [_, directory]) => join::run(directory.as_ref(), None),
         (["join", ..], [_, directory, environment]) => join::run(directory.as_ref(), Some(environment.as_ref())),
         (["kill", pid, start_time], _) => kill::run(pid, start_time),
+        (["signal", number, members @ ..], _) => kill::signal(number, members),
         (["guard"], _) => guard::run(),
         (["version"], _) => writeln!(std::io::stdout(), "{}", protocol::wire::VERSION),
         _ => {
-            complain("usage: supervisor join DIR [ENVIRONMENT] | kill PID START_TIME | guard | version");
+            complain(
+                "usage: supervisor join DIR [ENVIRONMENT] | kill PID START_TIME | signal NUMBER PID START_TIME ... | guard | version",
+            );
             return ExitCode::from(USAGE);
         }
     };

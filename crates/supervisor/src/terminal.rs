@@ -1,6 +1,6 @@
 //! What can be asked of a command's terminal (C52, C53, C57).
 
-use process::pty::ForegroundError;
+use process::pty::{ForegroundError, Signalled};
 use process::waiting::input_waiting;
 use protocol::control::{FromSupervisor, SignalFailure};
 use protocol::{Channel, CommandId, StreamId};
@@ -11,6 +11,9 @@ use crate::worker::Worker;
 
 /// More than the kernel holds of a terminal's output, in bytes: what a program says after the look need not come first.
 const HELD: usize = 128 * 1024;
+
+/// Members of other users that are named for one signal.
+const MOST_DENIED: usize = 128;
 
 impl Worker {
     /// Changes the size. A command without a terminal has none to change.
@@ -45,7 +48,7 @@ impl Worker {
         let result = match target {
             None => Err(SignalFailure::NoGroup),
             Some((leader, terminal)) => match terminal.signal_foreground(leader, signal.into()) {
-                Ok(group) => Ok(group.as_raw_pid().cast_unsigned()),
+                Ok(signalled) => told(signalled, signal),
                 Err(ForegroundError::Unresolved) => Err(SignalFailure::NoGroup),
                 Err(ForegroundError::OwnShell) => Err(SignalFailure::OwnShell),
                 Err(ForegroundError::Refused(error)) => {
@@ -55,4 +58,14 @@ impl Worker {
         };
         self.link.send(id, &FromSupervisor::ForegroundSignalled { request, result });
     }
+}
+
+/// The group, or who of it was not reached.
+fn told(Signalled { group, reached, denied }: Signalled, signal: u8) -> Result<u32, SignalFailure> {
+    let group = group.as_raw_pid().cast_unsigned();
+    if denied.is_empty() {
+        return Ok(group);
+    }
+    let members = denied.iter().take(MOST_DENIED).map(|one| (one.pid.cast_unsigned(), one.start_time)).collect();
+    Err(SignalFailure::Denied { group, reached, signal, members })
 }

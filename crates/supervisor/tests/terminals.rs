@@ -25,9 +25,9 @@ fn signal(host: &mut Host, id: u32, signal: i32) -> Result<u32, SignalFailure> {
     let signal = u8::try_from(signal).unwrap();
     host.send(id, &ToSupervisor::SignalForeground { request: 8, signal });
     host.until("the answer", |host| !host.commands[&id].answers.is_empty());
-    match host.commands[&id].answers[0] {
-        FromSupervisor::ForegroundSignalled { request: 8, result } => result,
-        ref other => panic!("{other:?}"),
+    match &host.commands[&id].answers[0] {
+        FromSupervisor::ForegroundSignalled { request: 8, result } => result.clone(),
+        other => panic!("{other:?}"),
     }
 }
 

@@ -8,7 +8,7 @@ use std::os::unix::fs::chown;
 use std::time::Duration;
 
 use host::{Host, Line, processes_with, scratch, wait_for};
-use protocol::control::{Exit, FromSupervisor, ToSupervisor};
+use protocol::control::{Exit, FromSupervisor, SignalFailure, ToSupervisor};
 use protocol::handshake::Settings;
 
 const AS_USER: [&str; 5] = ["setpriv", "--reuid=user", "--regid=user", "--init-groups", "--"];
@@ -21,6 +21,25 @@ fn as_user(name: &str) -> Host {
     let mut host = Host::session(&root, Settings::default(), true);
     host.connect(Line::open_with(&AS_USER, &root));
     host
+}
+
+/// A python that makes whoever runs it root, as sudo does, and what its `PYTHONHOME` must be.
+fn suid_python(host: &Host) -> (String, String) {
+    let path = host.root.with_extension("suid-python");
+    let python = std::process::Command::new("/usr/bin/env")
+        .args(["python3", "-c", "import sys; print(sys.executable)"])
+        .output()
+        .unwrap();
+    let python = String::from_utf8(python.stdout).unwrap();
+    std::fs::copy(python.trim(), &path).unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o4755)).unwrap();
+    let home = std::path::Path::new(python.trim()).ancestors().nth(2).unwrap().to_str().unwrap().to_owned();
+    (path.to_str().unwrap().to_owned(), home)
+}
+
+/// Only the real user decides whether a signal may be sent, so this changes it.
+fn become_root(and_then: &str) -> String {
+    format!("import os,sys; os.setresuid(0,0,0); {and_then}")
 }
 
 #[test]
@@ -41,22 +60,9 @@ fn a_supervisor_of_an_ordinary_user_does_all_of_it() {
 #[test]
 fn c30_a_member_of_another_user_is_named_and_can_be_ended_by_root() {
     let mut host = as_user("other");
-    // A file that makes whoever runs it root, as sudo is one.
-    let path = host.root.with_extension("suid-sleep");
-    std::fs::copy("/bin/sleep", &path).unwrap();
-    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o4755)).unwrap();
-    // Only the real user decides whether a signal may be sent, so this one has to change it.
-    let script = "import os,sys; os.setresuid(0,0,0); os.execv('/bin/sleep',['sleep','6202'])";
-    let python = std::process::Command::new("/usr/bin/env")
-        .args(["python3", "-c", "import sys; print(sys.executable)"])
-        .output()
-        .unwrap();
-    let python = String::from_utf8(python.stdout).unwrap();
-    std::fs::copy(python.trim(), &path).unwrap();
-    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o4755)).unwrap();
-    let home = std::path::Path::new(python.trim()).ancestors().nth(2).unwrap().to_str().unwrap().to_owned();
-    let program = path.to_str().unwrap().to_owned();
-    let id = host.run_with(&["bash", "-c", "\"$0\" -c \"$1\" & wait", &program, script], |start| {
+    let (program, home) = suid_python(&host);
+    let script = become_root("os.execv('/bin/sleep',['sleep','6202'])");
+    let id = host.run_with(&["bash", "-c", "\"$0\" -c \"$1\" & wait", &program, &script], |start| {
         start.grace_ms = 200;
         start.env = vec![(b"PYTHONHOME".to_vec().into(), Some(home.into_bytes().into()))];
     });
@@ -78,7 +84,53 @@ fn c30_a_member_of_another_user_is_named_and_can_be_ended_by_root() {
     kill(survivor.start_time);
     wait_for("its end", || processes_with("sleep 6202").is_empty());
     assert!(host.finish(id).gone);
-    std::fs::remove_file(&path).unwrap();
+    std::fs::remove_file(&program).unwrap();
+}
+
+#[test]
+fn c53_a_job_of_another_user_is_interrupted_and_for_other_signals_named() {
+    let mut host = as_user("job");
+    let (program, home) = suid_python(&host);
+    let home = format!("PYTHONHOME={home}");
+    let script = become_root("os.execv('/bin/sleep',['sleep','6205'])");
+    let ended = |signal: i32| Some(Exit::Signal { number: u8::try_from(signal).unwrap(), core: false });
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        let id = host.run_in_terminal(&["env", &home, &program, "-c", &script]);
+        let pid = host.started(id);
+        host.until("root's process", |_| !processes_with("sleep 6205").is_empty());
+        host.send(id, &ToSupervisor::SignalForeground { request: 1, signal: u8::try_from(signal).unwrap() });
+        host.until("the answer", |host| !host.commands[&id].answers.is_empty());
+        let FromSupervisor::ForegroundSignalled { result, .. } = host.commands[&id].answers[0].clone() else {
+            panic!()
+        };
+        if signal == libc::SIGINT {
+            assert_eq!(result, Ok(pid));
+        } else {
+            let Err(SignalFailure::Denied { group, reached: false, signal: 15, members }) = result else {
+                panic!("{result:?}")
+            };
+            assert_eq!((group, members.len(), members[0].0), (pid, 1, pid));
+            // What a host does that may start something as root; first with a wrong start time.
+            for start_time in [members[0].1 + 1, members[0].1] {
+                assert!(!processes_with("sleep 6205").is_empty());
+                let words = ["signal".to_owned(), "15".to_owned(), pid.to_string(), start_time.to_string()];
+                assert!(std::process::Command::new(host::binary()).args(words).status().unwrap().success());
+                host.pump_for(Duration::from_millis(100));
+            }
+        }
+        assert_eq!(host.finish(id).exit, ended(signal));
+    }
+    std::fs::remove_file(&program).unwrap();
+}
+
+#[test]
+fn the_signal_command_refuses_what_is_no_signal_or_no_process() {
+    for words in
+        [&["15"][..], &["0", "99", "1"], &["65", "99", "1"], &["-9", "99", "1"], &["15", "1", "1"], &["15", "99"]]
+    {
+        let output = std::process::Command::new(host::binary()).arg("signal").args(words).output().unwrap();
+        assert!(!output.status.success(), "{words:?}");
+    }
 }
 
 #[test]

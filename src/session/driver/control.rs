@@ -1,5 +1,7 @@
 //! What the supervisor says about commands.
 
+use std::sync::Arc;
+
 use protocol::{
     CommandId,
     control::{FromSupervisor, ResolveFailure, SignalFailure, StartFailure, decode},
@@ -10,9 +12,10 @@ use serde_bytes::ByteBuf;
 use super::{Driver, Over, active::input_stream};
 use crate::session::{
     command::{Outcome, Tree},
+    errno::EPERM,
     failure::Failure,
     output::Output,
-    request::Answer,
+    request::{Answer, Request},
 };
 
 impl Driver {
@@ -75,11 +78,7 @@ impl Driver {
             FromSupervisor::ForegroundSignalled { request, result } => {
                 self.news.tell(now);
                 if let Some(request) = self.questions.remove(&(id, request)) {
-                    request.answer(result.map(Answer::Group).map_err(|failure| match failure {
-                        SignalFailure::NoGroup => Failure::NoForeground,
-                        SignalFailure::OwnShell => Failure::OwnShell,
-                        SignalFailure::Errno(errno) => Failure::Signal(errno),
-                    }));
+                    self.signalled(request, result);
                 }
             }
             FromSupervisor::Running(running) => self.on_running(running),
@@ -95,6 +94,31 @@ impl Driver {
         }
     }
 
+    /// Tells how the signal to a group in front went, once root was asked for members of another user (C53).
+    fn signalled(&self, request: Arc<Request>, result: Result<u32, SignalFailure>) {
+        let failure = match result {
+            Ok(group) => return request.answer(Ok(Answer::Group(group))),
+            Err(SignalFailure::NoGroup) => Failure::NoForeground,
+            Err(SignalFailure::OwnShell) => Failure::OwnShell,
+            Err(SignalFailure::Errno(errno)) => Failure::Signal(errno),
+            Err(SignalFailure::Denied { group, reached, signal, members }) => {
+                let attempt = self.parts.connector.signal_processes(signal, members);
+                // It has its own bound of time, and the answer nobody else.
+                tokio::spawn(async move {
+                    let sent = attempt.await;
+                    if let Err(reason) = &sent {
+                        tracing::info!(group, reason, "members of another user could not be signalled");
+                    }
+                    // As the kernel has it, a group was signalled if one of it was.
+                    let is_sent = reached || sent.is_ok();
+                    request.answer(if is_sent { Ok(Answer::Group(group)) } else { Err(Failure::Signal(EPERM)) });
+                });
+                return;
+            }
+        };
+        request.answer(Err(failure));
+    }
+
     fn started(&mut self, id: CommandId, identity: (u32, u64), spill: [Option<ByteBuf>; 2]) {
         let (pid, _) = identity;
         if !is_process(pid) {
@@ -108,7 +132,7 @@ impl Driver {
 
     fn start_failed(&mut self, id: CommandId, failure: StartFailure) {
         let Some(active) = self.commands.get(&id) else { return };
-        let command = std::sync::Arc::clone(&active.command);
+        let command = Arc::clone(&active.command);
         self.forget(id);
         let outcome = if Failure::is_cancelled(&failure) {
             Ok(Outcome::signalled("SIGTERM"))

@@ -6,6 +6,9 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::pty::OpenptFlags;
 
+/// Of `asm-generic/ioctls.h`, for which no binding has a name.
+const TIOCSIG: u32 = 0x4004_5436;
+
 /// Far and near end, both close-on-exec.
 pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
@@ -13,6 +16,13 @@ pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     rustix::pty::unlockpt(&master)?;
     let near = open_near(&master, flags)?;
     Ok((master, near))
+}
+
+/// Lets the terminal `master` itself signal the group in front, as its keys do: whoever that belongs to. Whether that can be done;
+/// the kernel does it for the signals of keys only.
+pub(super) fn signal(master: &OwnedFd, signal: i32) -> bool {
+    // SAFETY: TIOCSIG takes a number; the descriptor is open.
+    unsafe { libc::ioctl(std::os::fd::AsRawFd::as_raw_fd(master), TIOCSIG as _, signal) == 0 }
 }
 
 fn open_near(master: &OwnedFd, flags: OpenptFlags) -> io::Result<OwnedFd> {

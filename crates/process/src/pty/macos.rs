@@ -7,6 +7,11 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::FdFlags;
 use rustix::pty::OpenptFlags;
 
+/// A terminal does not signal by itself here.
+pub(super) fn signal(_: &OwnedFd, _: i32) -> bool {
+    false
+}
+
 /// Far and near end, both close-on-exec.
 pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;

@@ -3,7 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use protocol::{
-    control::{Exit, FromSupervisor, Output, Resolve, Start, StartFailure, StartStage, Stdio, Survivor, ToSupervisor},
+    control::{
+        Exit, FromSupervisor, Output, Resolve, SignalFailure, Start, StartFailure, StartStage, Stdio, Survivor,
+        ToSupervisor,
+    },
     wire::MAX_CONTROL,
 };
 
@@ -11,6 +14,7 @@ use super::{COLLECT, STDOUT, World, fake::Heard};
 use crate::session::{
     command::{Outcome, Tree},
     failure::Failure,
+    op::Op,
     output::Mode,
     request::{Answer, Request},
 };
@@ -192,6 +196,27 @@ async fn c30_a_member_of_another_user_is_ended_by_root_and_then_the_supervisor_l
     world.fake.say(id, &FromSupervisor::CleanupFailed(survivor(9)));
     assert_eq!(world.tree(&command).await, Tree::Stuck(Failure::Survived(vec![survivor(9)])));
     assert_eq!(world.fake.ended_as_root().len(), 2);
+}
+
+#[tokio::test]
+async fn c53_members_of_another_user_get_a_signal_by_root_and_without_it_the_kernels_word_counts() {
+    let mut world = World::new();
+    let (id, command) = world.running().await;
+    let mut ask = async |world: &mut World, reached: bool| {
+        let asked = Request::new(&world.wakes);
+        assert!(command.ask(|id| Op::Signal(id, Arc::clone(&asked), 15)));
+        let Heard::Control(_, ToSupervisor::SignalForeground { request, signal }) = world.fake.heard().await else {
+            panic!("a signal")
+        };
+        let denied = SignalFailure::Denied { group: 70, reached, signal, members: vec![(71, 5), (72, 6)] };
+        world.fake.say(id, &FromSupervisor::ForegroundSignalled { request, result: Err(denied) });
+        world.until("the answer", || asked.take()).await
+    };
+    assert_eq!(ask(&mut world, false).await, Ok(Answer::Group(70)));
+    assert_eq!(world.fake.signalled_as_root(), [(15, vec![(71, 5), (72, 6)])]);
+    world.fake.refuse_root();
+    assert_eq!(ask(&mut world, false).await, Err(Failure::Signal(1)));
+    assert_eq!(ask(&mut world, true).await, Ok(Answer::Group(70)), "one of the group has it");
 }
 
 #[tokio::test]

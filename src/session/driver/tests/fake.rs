@@ -63,6 +63,7 @@ struct State {
     deaf_streaming: bool,
     swallow_joins: bool,
     ended_as_root: Vec<(u32, u64)>,
+    signalled_as_root: Vec<(u8, Vec<(u32, u64)>)>,
     refuse_root: bool,
 }
 
@@ -107,6 +108,7 @@ impl Fake {
             deaf_streaming: false,
             swallow_joins: false,
             ended_as_root: Vec::new(),
+            signalled_as_root: Vec::new(),
             refuse_root: false,
         };
         let shared = Arc::new(Shared { state: Mutex::new(state), heard: tokio::sync::Mutex::new(heard), tell, clock });
@@ -226,6 +228,11 @@ impl Fake {
     /// The daemon lets nobody act as root.
     pub fn refuse_root(&self) {
         self.with(|state| state.refuse_root = true);
+    }
+
+    /// Signals that were asked of root, and to whom.
+    pub fn signalled_as_root(&self) -> Vec<(u8, Vec<(u32, u64)>)> {
+        self.with(|state| state.signalled_as_root.clone())
     }
 
     /// Processes whose end was asked of root.
@@ -410,6 +417,14 @@ impl Connector for Fake {
     fn end_process(&self, pid: u32, start_time: u64) -> BoxFuture<'static, Result<(), String>> {
         let refusal = self.with(|state| {
             state.ended_as_root.push((pid, start_time));
+            state.refuse_root
+        });
+        std::future::ready(if refusal { Err("the daemon does not allow it".to_owned()) } else { Ok(()) }).boxed()
+    }
+
+    fn signal_processes(&self, signal: u8, members: Vec<(u32, u64)>) -> BoxFuture<'static, Result<(), String>> {
+        let refusal = self.with(|state| {
+            state.signalled_as_root.push((signal, members));
             state.refuse_root
         });
         std::future::ready(if refusal { Err("the daemon does not allow it".to_owned()) } else { Ok(()) }).boxed()
