@@ -68,6 +68,8 @@ export class Handle {
         this.openInherited(channel, name)
       } else if (mode === 'pipe') {
         this.outputs[channel] = this[name]
+        // It is destroyed with the error of a lost sandbox; whoever does not listen must not end the harness by that.
+        this[name].on('error', () => {})
       } else {
         this.collected[name] = new OutputReader(native, channel)
       }

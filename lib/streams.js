@@ -3,7 +3,7 @@
  * @module dsh-subprocess-native/lib/streams
  */
 import { Readable, Writable } from 'node:stream'
-import { brokenPipe } from './errors.js'
+import { brokenPipe, toError } from './errors.js'
 import { waker } from './native.js'
 
 /** Most bytes in one chunk: what is ready is joined up to this. */
@@ -71,7 +71,9 @@ export class OutputStream extends Readable {
         if (this.native.isOver(this.channel)) {
           this.wanted = false
           this.room = undefined
-          this.push(null)
+          // An end would say that this was all.
+          if (this.native.isCutOff(this.channel)) this.destroy(toError(this.native.lost()))
+          else this.push(null)
         }
         return
       }

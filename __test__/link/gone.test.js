@@ -28,7 +28,7 @@ test('C24 when the control plane does not know the sandbox any more, everything 
 test('C24 what the edge says never ends a sandbox: a command outlasts its 502, 404 and 503', { timeout: 90_000 }, async () => {
   const world = await link.open()
   const handle = world.spawn(['sh', '-c', 'i=0; while [ ! -e stop ]; do i=$((i+1)); echo $i; sleep .05; done; exit 3'])
-  for (const refuse of [502, 404, 503]) {
+  for (const refuse of [502, 404, 503, 401, 403, 400, 500]) {
     const before = world.proxy.requests.length
     world.proxy.rules = [{ refuse }]
     world.proxy.cut()

@@ -26,6 +26,24 @@ test('C21 C82 a sandbox that stays unreachable is given up: done rejects and say
   await end(handle).catch(() => {})
 })
 
+test('C15 C21 what was not read of a raw pipe when its sandbox was given up is an error of the stream, not its end', async () => {
+  const world = await link.open({ lostAfterMs: LOST_MS })
+  const [read, ignored] = [1, 2].map(() => world.spawn(['sh', '-c', 'echo up; sleep 600'], { stdout: 'pipe', graceMs: 300 }))
+  const got = []
+  const reading = (async () => {
+    for await (const chunk of read.stdout) got.push(chunk)
+  })()
+  reading.catch(() => {})
+  ignored.stdout.resume()
+  await until(() => Buffer.concat(got).toString() === 'up\n', PATIENCE_MS, 'what was read before')
+  await lose(world, read)
+  assert.equal((await rejection(reading, 'the reader')).code, 'ERR_SANDBOX_UNREACHABLE')
+  // Nobody listens to it: that must not end this process.
+  await until(() => ignored.stdout.destroyed, PATIENCE_MS, 'the other stream')
+  world.heal()
+  for (const handle of [read, ignored]) await end(handle).catch(() => {})
+})
+
 test('C32 a command that was given up can be ended when its sandbox is back, and the next one works', async () => {
   const world = await link.open({ lostAfterMs: LOST_MS })
   const handle = world.spawn(['sh', '-c', 'echo up; echo $$ > pid; trap "" TERM; while :; do sleep 1; done'], { graceMs: 300, stdout: { maxBytes: 100 } })

@@ -124,6 +124,12 @@ impl NativeHandle {
         self.command.is_over(channel(number))
     }
 
+    /// Whether bytes may be missing at an output's end: what was to bring them was lost.
+    #[napi(catch_unwind)]
+    pub fn is_cut_off(&self, number: u32) -> bool {
+        self.command.is_cut_off(channel(number))
+    }
+
     /// Nobody reads an output any more.
     #[napi(catch_unwind)]
     pub fn close_output(&self, number: u32) {

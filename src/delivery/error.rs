@@ -52,9 +52,4 @@ impl DeliveryError {
             Self::Envd(error) => !error.is_lost_link() && !matches!(error, envd::Error::Remote { .. }),
         }
     }
-
-    /// Whether somebody says that there is nothing of the kind: a server without this operation, or an edge that has mislaid a sandbox.
-    pub fn is_absence(&self) -> bool {
-        matches!(self, Self::Envd(envd::Error::NotFound(_) | envd::Error::Unsupported(_)))
-    }
 }

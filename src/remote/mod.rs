@@ -97,10 +97,11 @@ impl Shared {
         Ok(self.delivery.get_or_init(|| Delivery::new(self.envd.clone(), delivery)))
     }
 
-    /// A server that has what we need does not lose it: who says so later is an edge in trouble, and is asked again.
+    /// A sandbox that had our supervisor once can have it again: whoever says later that it is not there, not allowed or not possible may be an
+    /// edge in trouble, or a disk that is full for a while. So it is asked again, and given up as any that can't be reached (C21, C82).
     fn failure(&self, error: &DeliveryError) -> JoinFailure {
-        let doubted = self.reached.load(Ordering::Relaxed) && error.is_absence();
-        JoinFailure { is_final: error.is_final() && !doubted, message: error.to_string() }
+        let reached = self.reached.load(Ordering::Relaxed);
+        JoinFailure { is_final: error.is_final() && !reached, message: error.to_string() }
     }
 
     async fn join(&self) -> Result<Connection, DeliveryError> {

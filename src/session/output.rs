@@ -47,6 +47,7 @@ pub struct Output {
     store: Store,
     lent: Option<Arc<dyn Lent>>,
     end: Option<StreamEnd>,
+    cut_off: bool,
     unwanted: bool,
     /// Whether a reader found nothing the last time.
     reader_waits: bool,
@@ -81,7 +82,17 @@ impl Output {
                 Store::Tail(Tail::new(window), spill.map(|cap| Spill { cap, path: None, complete_to: 0, lost: false }))
             }
         };
-        Self { store, lent: None, end: None, unwanted: false, reader_waits: false, taken: 0, untold: 0, tell_from: 1 }
+        Self {
+            store,
+            lent: None,
+            end: None,
+            cut_off: false,
+            unwanted: false,
+            reader_waits: false,
+            taken: 0,
+            untold: 0,
+            tell_from: 1,
+        }
     }
 
     /// Takes bytes of the stream. Returns how many are consumed already, and whether a reader should be told.
@@ -133,6 +144,17 @@ impl Output {
     /// The stream ends without the supervisor's word.
     pub fn abandon(&mut self) {
         self.finish(StreamEnd { offset: 0, reason: EndReason::Closed, spilled: false });
+    }
+
+    /// The stream ends somewhere before its end: what is missing can't be had any more.
+    pub fn cut_off(&mut self) {
+        self.cut_off |= !self.is_finished();
+        self.abandon();
+    }
+
+    /// Whether bytes may be missing at the end.
+    pub fn is_cut_off(&self) -> bool {
+        self.cut_off
     }
 
     /// Whether the stream ended; a reader may still have bytes to take.

@@ -78,6 +78,11 @@ impl Command {
         self.lock().outputs[index(channel)].as_ref().is_none_or(Output::is_over)
     }
 
+    /// Whether bytes may be missing at an output's end, since what was to bring them was lost.
+    pub fn is_cut_off(&self, channel: OutputChannel) -> bool {
+        self.lock().outputs[index(channel)].as_ref().is_some_and(Output::is_cut_off)
+    }
+
     /// Nobody reads an output any more. Before the start nobody has to be told: whoever starts it looks.
     pub fn close_output(&self, channel: OutputChannel) {
         let mut state = self.lock();

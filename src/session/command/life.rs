@@ -79,12 +79,13 @@ impl Command {
     /// `tree` is what is known of its processes, `why` what happened.
     pub fn lose(&self, outcome: Result<Outcome, Failure>, tree: Tree, why: Failure) {
         let mut state = self.lock();
+        let broken = outcome.is_err();
         state.outcome.get_or_insert(outcome);
         state.lost.get_or_insert(why);
         if state.tree != Tree::Gone {
             state.tree = tree;
         }
-        state.end_streams();
+        state.end_streams(broken);
         self.wakes.mark(self.id, changed::OUTCOME | changed::TREE | changed::STDOUT | changed::STDERR | changed::STDIN);
         self.recount(&mut state);
     }
@@ -104,7 +105,7 @@ impl Command {
             state.outcome = outcome;
         }
         state.tree = Tree::Gone;
-        state.end_streams();
+        state.end_streams(false);
         let all = changed::PID | changed::OUTCOME | changed::TREE | changed::STDOUT | changed::STDERR | changed::STDIN;
         self.wakes.mark(self.id, all);
         self.recount(&mut state);

@@ -167,9 +167,14 @@ impl State {
         }
     }
 
-    fn end_streams(&mut self) {
+    /// `broken` are those of which bytes may be missing.
+    fn end_streams(&mut self, broken: bool) {
         for output in self.outputs.iter_mut().flatten() {
-            output.abandon();
+            if broken {
+                output.cut_off();
+            } else {
+                output.abandon();
+            }
         }
         if let Some(input) = &mut self.input {
             input.close();

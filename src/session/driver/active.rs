@@ -12,6 +12,9 @@ use crate::session::command::Command;
 /// How long a terminal's reader may leave what waits for it before the outcome is told all the same, as on this very machine (C51).
 const STALLED: Duration = Duration::from_millis(100);
 
+/// More than a window and a pipe hold. What still arrives beyond that after a hurried end is a holder's.
+const ON_ITS_WAY: u64 = 8 * 1024 * 1024;
+
 /// A command that was given to the link.
 #[derive(Debug)]
 pub struct Active {
@@ -33,6 +36,10 @@ pub struct Active {
     pub errands: Vec<(u32, u64)>,
     /// Since when a raw output is waited for with a bound: its end was asked for, or its tree is gone.
     pub hurried: Option<Time>,
+    /// When raw bytes came last after the exit, or a line that could bring them.
+    arrived: Option<Time>,
+    /// How many raw bytes came since the exit.
+    late: u64,
     /// Whether it is a terminal.
     pub terminal: bool,
     /// When its reader is looked at next after the exit, and what that had taken then while more waited.
@@ -77,6 +84,8 @@ impl Active {
             exit: None,
             errands: Vec::new(),
             hurried: None,
+            arrived: None,
+            late: 0,
             terminal,
             look: None,
             stalled: false,
@@ -103,6 +112,8 @@ impl Active {
             exit: None,
             errands: Vec::new(),
             hurried: None,
+            arrived: None,
+            late: 0,
             terminal: false,
             look: None,
             stalled: false,
@@ -127,10 +138,26 @@ impl Active {
     }
 
     /// When a raw output is not waited for any longer; `None` while it is waited for without bound. What the tree's last member said
-    /// may still be on its way when its end is known: the grace begins at the later of both.
+    /// may still be on its way when its end is known: the grace begins at the later of both, and anew with what arrives of that, since a
+    /// slow line is no holder.
     pub fn raw_deadline(&self) -> Option<Time> {
         let (_, exited) = self.exit?;
-        Some(exited.max(self.hurried?) + self.grace)
+        Some(exited.max(self.hurried?).max(self.arrived.unwrap_or_default()) + self.grace)
+    }
+
+    /// Raw bytes came.
+    pub fn note_arrival(&mut self, now: Time, bytes: usize) {
+        if self.exit.is_some() && self.late < ON_ITS_WAY {
+            self.late += bytes as u64;
+            self.arrived = Some(now);
+        }
+    }
+
+    /// There is a line again on which what is missing can come.
+    pub fn note_line(&mut self, now: Time) {
+        if self.exit.is_some() {
+            self.arrived = Some(now);
+        }
     }
 
     /// Looks after the exit whether a terminal's reader goes on. Whoever pauses can't hold its outcome; what is still on its way is

@@ -48,8 +48,9 @@ impl Driver {
                     return;
                 }
                 let len = bytes.len();
-                let taken = match (self.commands.get(&stream.command), output_of(stream)) {
+                let taken = match (self.commands.get_mut(&stream.command), output_of(stream)) {
                     (Some(active), Some(channel)) => {
+                        active.note_arrival(now, len);
                         let (taken, waits) = active.command.push(channel, &bytes);
                         self.news.add(now, &active.command, channel, len, waits);
                         taken
@@ -100,6 +101,8 @@ impl Driver {
         if let Line::Open(open) = &mut self.line {
             open.fall_back_at = None;
         }
+        let now = self.clock.now();
+        self.commands.values_mut().for_each(|active| active.note_line(now));
     }
 
     fn on_refused(&mut self, refusal: Refusal) {

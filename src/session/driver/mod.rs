@@ -250,10 +250,8 @@ impl Driver {
     fn next_time(&self) -> Option<Time> {
         let absence = self.absence.as_ref().map(|absence| absence.next_tick(self.parts.settings.lost_after));
         let leave = self.leave.as_ref().map(|(_, until)| *until);
-        [leave, self.link.poll_timeout(), self.line.next_time(), absence, self.deadlines.first().map(|(time, _)| *time)]
-            .into_iter()
-            .flatten()
-            .min()
+        let deadline = self.deadlines.first().filter(|_| self.link.is_attached()).map(|(time, _)| *time);
+        [leave, self.link.poll_timeout(), self.line.next_time(), absence, deadline].into_iter().flatten().min()
     }
 
     /// What is due by the time alone.
@@ -266,8 +264,10 @@ impl Driver {
         self.tick_line(now);
         self.tick_absence(now);
         self.leave(Some(now));
+        // A line that is cut holds nothing up for good: nobody's patience ends meanwhile (C22).
         while let Some((due, command)) = self.deadlines.first().copied()
             && due <= now
+            && self.link.is_attached()
         {
             self.deadlines.remove(&(due, command));
             self.settle_if_over(command);

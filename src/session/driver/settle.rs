@@ -26,8 +26,9 @@ impl Driver {
         {
             active.settled = true;
             active.command.settle(Ok(outcome(exit)));
-        } else if let Some(next) = look {
-            self.deadlines.insert((next, id));
+        } else {
+            let deadline = active.raw_deadline().filter(|deadline| !active.settled && *deadline > now);
+            self.deadlines.extend(look.into_iter().chain(deadline).map(|due| (due, id)));
         }
         if active.is_over() {
             self.forget(id);

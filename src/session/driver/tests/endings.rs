@@ -202,7 +202,7 @@ async fn c30_a_member_of_another_user_is_ended_by_root_and_then_the_supervisor_l
 async fn c53_members_of_another_user_get_a_signal_by_root_and_without_it_the_kernels_word_counts() {
     let mut world = World::new();
     let (id, command) = world.running().await;
-    let mut ask = async |world: &mut World, reached: bool| {
+    let ask = async |world: &mut World, reached: bool| {
         let asked = Request::new(&world.wakes);
         assert!(command.ask(|id| Op::Signal(id, Arc::clone(&asked), 15)));
         let Heard::Control(_, ToSupervisor::SignalForeground { request, signal }) = world.fake.heard().await else {

@@ -101,6 +101,36 @@ async fn c24_a_broken_line_alone_ends_nothing() {
 }
 
 #[tokio::test]
+async fn c22_a_line_that_is_cut_or_slow_ends_nobodys_patience_with_a_raw_pipe() {
+    let mut world = World::new();
+    let (id, command) = world.running_with(false, [Mode::Raw; 2], 300).await;
+    world.exit(id, 0);
+    world.fake.say(id, &FromSupervisor::Gone);
+    let watched = Arc::clone(&command);
+    world.until("the end of the tree", || (watched.tree() == Tree::Gone).then_some(())).await;
+    world.fake.refuse(failing(false));
+    world.fake.cut();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(command.outcome(), None, "nobody holds it");
+    world.fake.refuse(None);
+    let reader = Arc::clone(&command);
+    // Piece by piece, each within the grace, all of them not.
+    for _ in 0..4 {
+        world.fake.write(id, STDOUT, b"x");
+        let reader = Arc::clone(&reader);
+        world.until("a piece", || reader.take(STDOUT, 10)).await;
+        tokio::time::sleep(Duration::from_millis(150)).await;
+        assert_eq!(command.outcome(), None, "it comes");
+    }
+    assert_eq!(
+        world.outcome(&command).await,
+        Ok(Outcome { exit_code: Some(0), signal: None }),
+        "and a holder is not waited for"
+    );
+    assert!(!command.is_over(STDOUT));
+}
+
+#[tokio::test]
 async fn c82_a_sandbox_that_stays_unreachable_is_given_up_and_says_why() {
     let mut world = World::lost_after(Duration::from_millis(300));
     let (_, command) = world.running().await;
