@@ -116,14 +116,24 @@ export function requireSpawn(spec) {
  */
 export function unspeakable({ argv, cwd, env }, provider = 'subprocess-e2b') {
   requireWords({ argv, cwd, env })
-  const invalid = what => Object.assign(new TypeError(`${provider}: ${what}`), { code: 'ERR_INVALID_ARG_VALUE' })
   const hasNul = text => text?.includes('\0') === true
-  if (argv.some(hasNul)) return invalid('argv must not contain NUL bytes')
-  if (hasNul(cwd)) return invalid('cwd must not contain NUL bytes')
+  if (argv.some(hasNul)) return invalid(`${provider}: argv must not contain NUL bytes`)
+  if (hasNul(cwd)) return invalid(`${provider}: cwd must not contain NUL bytes`)
   const bad = Object.entries(env ?? {}).some(([name, value]) => name === '' || name.includes('=') || hasNul(name) || hasNul(value))
-  return bad
-    ? invalid('environment entries require non-empty NUL-free names without = and NUL-free values')
-    : undefined
+  return bad ? unspeakableEnvironment(provider) : undefined
+}
+
+/**
+ * The error of a variable that no environment can hold.
+ * @param {string} provider who says so
+ * @returns {Error}
+ */
+export function unspeakableEnvironment(provider) {
+  return invalid(`${provider}: environment entries require non-empty NUL-free names without = and NUL-free values`)
+}
+
+function invalid(text) {
+  return Object.assign(new TypeError(text), { code: 'ERR_INVALID_ARG_VALUE' })
 }
 
 /**

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { Worker } from 'node:worker_threads'
+import { SHARE_ENV, Worker } from 'node:worker_threads'
 import { within } from '../support/deadline.js'
 import { PATIENCE_MS, useWorld } from './support.js'
 
@@ -78,7 +78,37 @@ test('D12 executables are found as the original finds them', async () => {
   await assert.rejects(subprocess.resolveExecutable('/bin/sh', {}, AbortSignal.abort('stop')), reason => reason === 'stop')
 })
 
-test('C13 C70 a worker that shares process.env and changes it meanwhile harms no start', { timeout: 60_000 }, async () => {
-  const { exitCode, signal, stdout } = await world.run([process.execPath, fileURLToPath(new URL('fixtures/shared-environment.mjs', import.meta.url))])
-  assert.deepEqual({ exitCode, signal, stdout }, { exitCode: 0, signal: null, stdout: '{"wrong":0}' })
+for (const when of ['earlier', 'later', 'together']) {
+  test(`C13 C70 a worker that shares process.env, began ${when} and changes it meanwhile harms no start`, { timeout: 60_000 }, async () => {
+    const fixture = fileURLToPath(new URL('fixtures/shared-environment.mjs', import.meta.url))
+    const { exitCode, signal, stdout } = await world.run([process.execPath, fixture, when])
+    assert.deepEqual({ exitCode, signal, stdout }, { exitCode: 0, signal: null, stdout: '{"wrong":0}' })
+  })
+}
+
+test('C13 D23 a variable that a worker sets in the environment that it shares counts from then on', async () => {
+  const worker = new Worker('process.env.SET_BY_A_WORKER = "yes"', { eval: true, env: SHARE_ENV })
+  await within(new Promise((resolve, reject) => worker.once('exit', resolve).once('error', reject)), PATIENCE_MS, 'the worker')
+  try {
+    assert.equal((await variables()).SET_BY_A_WORKER, 'yes')
+  } finally {
+    delete process.env.SET_BY_A_WORKER
+  }
+})
+
+test('C13 a variable that is no text reaches a program as process.env has it', async () => {
+  const node = JSON.stringify(process.execPath)
+  const fixture = JSON.stringify(fileURLToPath(new URL('fixtures/print-variable.mjs', import.meta.url)))
+  const { stdout } = await world.run(['bash', '-c', `ODD_OF_MINE=$'a\\xffb' exec ${node} ${fixture} ODD_OF_MINE`])
+  assert.equal(stdout, JSON.stringify({ own: 'a\ufffdb', program: 'a\ufffdb', bytes: '61efbfbd62' }))
+})
+
+test('C13 a replaced process.env that no program can have is refused', () => {
+  const own = process.env
+  process.env = { PATH: own.PATH, REPLACED: 'a\0B=b' }
+  try {
+    assert.throws(() => world.spawn(['true']), { code: 'ERR_INVALID_ARG_VALUE', message: /NUL-free values/ })
+  } finally {
+    process.env = own
+  }
 })

@@ -13,6 +13,8 @@ import { LocalHandle, localOutput } from './handle.js'
 import { resolveHere } from './resolve.js'
 import { openTerminal } from './terminal.js'
 
+const PROVIDER = 'subprocess-local'
+
 /**
  * The subprocess service over this machine's own processes. Plain fields only: consumers and Cordis call its methods on objects
  * that inherit from it.
@@ -52,20 +54,20 @@ export class LocalSubprocessRuntime {
     if (this.disposing) throw new Error('subprocess-local: service is disposing')
     requireSpawn(spec)
     const stdio = requireStdio(spec.stdio)
-    const refusal = unspeakable(spec, 'subprocess-local')
+    const refusal = unspeakable(spec, PROVIDER)
     if (refusal !== undefined) throw refusal
     const native = this.native.spawn({
       argv: [...spec.argv],
       // As Node's own spawn: an empty one is none.
       cwd: spec.cwd || null,
-      ambient: ambient(),
+      ambient: ambient(PROVIDER),
       env: variables(spec.env),
       graceMs: spec.graceMs,
       stdin: stdio.stdin !== 'ignore',
       stdout: localOutput(stdio.stdout),
       stderr: localOutput(stdio.stderr),
       spillDirectory: this.internals.spillDir ?? null,
-      temporary: tmpdir(),
+      temporary: spills(stdio) ? tmpdir() : '',
     })
     const handle = new LocalHandle(native, spec, stdio, () => this.live.delete(handle))
     this.live.add(handle)
@@ -81,6 +83,11 @@ export class LocalSubprocessRuntime {
     if (this.disposing) throw new Error('subprocess-local: service is disposing')
     return openTerminal(this, spec)
   }
+}
+
+/** Whether a directory of temporary files may be needed: asking for it reads three variables. */
+function spills({ stdout, stderr }) {
+  return stdout.spill != null || stderr.spill != null
 }
 
 /** What the service holds of the process itself, until its end. */

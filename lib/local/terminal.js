@@ -28,7 +28,7 @@ export function openTerminal(service, spec) {
   const native = service.native.spawnTerminal({
     argv: [...spec.argv],
     cwd: spec.cwd,
-    ambient: ambient(),
+    ambient: ambient(PROVIDER),
     env: variables({ ...defaults(spec.cwd), ...spec.env }),
     graceMs: spec.graceMs,
     ...size,

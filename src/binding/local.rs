@@ -40,8 +40,8 @@ pub struct LocalSpec {
     pub argv: Vec<String>,
     /// Working directory; `null` is this process' own.
     pub cwd: Option<String>,
-    /// The harness' environment as `NAME=value`; `null` is this process' own, to be read here.
-    pub ambient: Option<Vec<String>>,
+    /// The harness' environment as `NAME=value` entries with a NUL between them.
+    pub ambient: String,
     /// Changes to it, in order.
     pub env: Vec<Variable>,
     /// Milliseconds.
@@ -54,7 +54,7 @@ pub struct LocalSpec {
     pub stderr: OutputSpec,
     /// Directory of spill files; `null` is a private one below `temporary`.
     pub spill_directory: Option<String>,
-    /// Directory of temporary files.
+    /// Directory of temporary files; empty when no output spills.
     pub temporary: String,
 }
 
@@ -65,8 +65,8 @@ pub struct LocalTerminalSpec {
     pub argv: Vec<String>,
     /// Working directory.
     pub cwd: String,
-    /// The harness' environment as `NAME=value`; `null` is this process' own, to be read here.
-    pub ambient: Option<Vec<String>>,
+    /// The harness' environment as `NAME=value` entries with a NUL between them.
+    pub ambient: String,
     /// Changes to it, in order.
     pub env: Vec<Variable>,
     /// Milliseconds.
@@ -112,7 +112,7 @@ impl NativeLocal {
                 .spill_directory
                 .map_or_else(|| Place::Private(spec.temporary.into()), |directory| Place::Directory(directory.into())),
         };
-        match environment(spec.ambient.as_deref(), spec.env) {
+        match environment(spec.ambient, spec.env) {
             Ok(environment) => {
                 let program = Program {
                     argv: bytes(spec.argv),
@@ -133,7 +133,7 @@ impl NativeLocal {
         let runtime = runtime::handle()?;
         let name = spec.argv.first().cloned().unwrap_or_default();
         let command = Command::new(Arc::clone(&self.wakes), name, true, [Some(Mode::Raw), None], None);
-        match environment(spec.ambient.as_deref(), spec.env) {
+        match environment(spec.ambient, spec.env) {
             Ok(environment) => {
                 let program = Program {
                     argv: bytes(spec.argv),
@@ -146,12 +146,6 @@ impl NativeLocal {
             Err(failure) => start::fail(&command, failure),
         }
         Ok(NativeHandle::new(command, Arc::clone(&self.wakes), None))
-    }
-
-    /// Whether this process' own environment has a variable of this name.
-    #[napi(catch_unwind)]
-    pub fn has_variable(name: String) -> bool {
-        std::env::var_os(name).is_some()
     }
 
     /// SIGKILL to everything that is not known to have ended, at once; nothing is waited for.
@@ -170,8 +164,8 @@ fn grace(ms: f64) -> Duration {
     Duration::from_millis(whole(ms).max(1))
 }
 
-fn environment(given: Option<&[String]>, changes: Vec<Variable>) -> std::result::Result<Environment, StartFailure> {
-    let mut environment = given.map_or_else(ambient::of_this_process, ambient::from_entries);
+fn environment(ambient: String, changes: Vec<Variable>) -> std::result::Result<Environment, StartFailure> {
+    let mut environment = ambient::scrubbed(ambient);
     let change = |variable: Variable| {
         (variable.name.into_bytes(), variable.value.map_or(Change::Remove, |value| Change::Set(value.into_bytes())))
     };
