@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
-import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { Context } from '@deepseek-ai/cordis'
 import Provider from '../../local.js'
 import { until, within } from '../support/deadline.js'
-import { PATIENCE_MS, host, isAlive } from './support.js'
+import { PATIENCE_MS, guarded, host, isAlive } from './support.js'
 
 /** A host that has said who its processes are. */
 async function running(way) {
@@ -13,14 +12,6 @@ async function running(way) {
   const pids = await within(new Promise(resolve => started.process.stdout.once('data', line => resolve(JSON.parse(line)))), PATIENCE_MS, 'the host')
   assert.deepEqual(pids.filter(pid => !isAlive(pid)), [])
   return { ...started, pids }
-}
-
-/** How many sessions the process beside a host holds. */
-function guarded(host) {
-  const children = readdirSync(`/proc/${host}/task`).flatMap(task => readFileSync(`/proc/${host}/task/${task}/children`, 'utf8').trim().split(' '))
-  const guard = children.find(pid => pid !== '' && readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[1] === 'guard')
-  if (guard === undefined) return 0
-  return readdirSync(`/proc/${guard}/fd`).filter(fd => readlinkSync(`/proc/${guard}/fd/${fd}`).includes('pidfd')).length
 }
 
 for (const [way, code, said] of [['exit', 23, ''], ['throw', 1, 'a failure of the host'], ['reject', 1, 'a rejection in the host']]) {

@@ -3,7 +3,7 @@
  * @module test/local/support
  */
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
 import { after, before } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { Context } from '@deepseek-ai/cordis'
@@ -91,6 +91,35 @@ export function isAlive(pid) {
   } catch {
     return false
   }
+}
+
+/**
+ * The process beside a host that ends what the host leaves.
+ * @param {number} host
+ * @returns {number | undefined}
+ */
+export function guardOf(host) {
+  const read = path => {
+    try {
+      return readFileSync(`/proc/${path}`, 'utf8')
+    } catch {
+      // It has ended meanwhile.
+      return ''
+    }
+  }
+  const children = readdirSync(`/proc/${host}/task`).flatMap(task => read(`${host}/task/${task}/children`).trim().split(' '))
+  const guard = children.find(pid => pid !== '' && read(`${pid}/cmdline`).split('\0')[1] === 'guard')
+  return guard === undefined ? undefined : Number(guard)
+}
+
+/**
+ * How many sessions the process beside a host holds.
+ * @param {number} host
+ */
+export function guarded(host) {
+  const guard = guardOf(host)
+  if (guard === undefined) return 0
+  return readdirSync(`/proc/${guard}/fd`).filter(fd => readlinkSync(`/proc/${guard}/fd/${fd}`).includes('pidfd')).length
 }
 
 /**

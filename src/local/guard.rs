@@ -4,18 +4,17 @@
 //! Without it (no binary for this machine, or the system runs nothing from memory) everything else holds.
 
 use std::{
-    collections::HashSet,
     ffi::CString,
     io::{self, Write as _},
     os::fd::{AsFd as _, AsRawFd as _, OwnedFd},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use process::{Pid, environment::Environment, image::ExecImage, stdio};
 use rustix::fs::MemfdFlags;
-use tokio::{io::Interest, runtime::Handle};
+use tokio::{io::Interest, runtime::Handle, sync::Notify};
 
-use super::{side::aside, watched::watch};
+use super::{roll::Roll, side::aside, watched::watch};
 use crate::remote::PackedSupervisor;
 
 /// Killed ones are replaced so often.
@@ -28,10 +27,28 @@ static GUARD: Mutex<Option<Guard>> = Mutex::new(None);
 struct Guard {
     packed: PackedSupervisor,
     runtime: Handle,
-    sessions: HashSet<i32>,
-    /// Its standard input, once it runs.
-    told: Option<OwnedFd>,
+    roll: Roll,
+    post: Post,
     lives: u32,
+}
+
+/// Who stands guard.
+enum Post {
+    /// Nobody. The next session that begins calls one.
+    Vacant,
+    /// One is being started.
+    Called,
+    /// One runs.
+    Held(Line),
+}
+
+/// The way to a running one.
+#[derive(Clone)]
+struct Line {
+    /// Its standard input. Its end means the death of this process, so it is kept as long as the guard may live.
+    input: Arc<OwnedFd>,
+    /// It did not take everything.
+    behind: Arc<Notify>,
 }
 
 fn lock() -> MutexGuard<'static, Option<Guard>> {
@@ -43,8 +60,8 @@ pub fn arm(runtime: &Handle, packed: PackedSupervisor) {
     lock().get_or_insert_with(|| Guard {
         packed,
         runtime: runtime.clone(),
-        sessions: HashSet::new(),
-        told: None,
+        roll: Roll::default(),
+        post: Post::Vacant,
         lives: LIVES,
     });
 }
@@ -52,78 +69,104 @@ pub fn arm(runtime: &Handle, packed: PackedSupervisor) {
 /// A session begins. The guard is started by the first one, in the background.
 pub fn begin(session: Pid) {
     if let Some(guard) = &mut *lock() {
-        let first = guard.sessions.is_empty() && guard.lives == LIVES;
-        guard.sessions.insert(session.as_raw_pid());
-        guard.tell(session.as_raw_pid(), true);
-        if first {
-            guard.live();
+        guard.roll.begins(session.as_raw_pid());
+        guard.tell();
+        if matches!(guard.post, Post::Vacant) {
+            guard.call();
         }
     }
 }
 
 /// A session has ended.
 pub fn end(session: Pid) {
-    if let Some(guard) = &mut *lock()
-        && guard.sessions.remove(&session.as_raw_pid())
-    {
-        guard.tell(session.as_raw_pid(), false);
+    if let Some(guard) = &mut *lock() {
+        guard.roll.ends(session.as_raw_pid());
+        guard.tell();
     }
 }
 
 impl Guard {
-    fn tell(&mut self, session: i32, begins: bool) {
-        let Some(told) = &self.told else { return };
-        let record = record(session, begins);
-        // SAFETY: sends from memory that is ours. No SIGPIPE, and never a wait: a guard that does not listen is as good as none.
-        let sent = unsafe {
-            libc::send(told.as_raw_fd(), record.as_ptr().cast(), record.len(), libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT)
-        };
-        if sent < 0 {
-            self.told = None;
+    /// Tells what it takes at once, and says whether that was everything.
+    fn tell(&mut self) -> bool {
+        let Post::Held(line) = &self.post else { return true };
+        // Never a wait. A record is taken as a whole or not at all.
+        match self.roll.tell(|record| stdio::send(&line.input, &record).map(drop)) {
+            Ok(()) => true,
+            // Who waits for its end sees to that.
+            Err(error) if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => true,
+            Err(_) => {
+                line.behind.notify_one();
+                false
+            }
         }
     }
 
     /// Starts one, if it has a life left, and another when that ends.
-    fn live(&mut self) {
+    fn call(&mut self) {
         if self.lives == 0 {
             return;
         }
         self.lives -= 1;
+        self.post = Post::Called;
         let packed = self.packed.clone();
         self.runtime.spawn(async move {
-            let started = aside(move || start(&packed)).await;
-            let Some(Ok((pid, ended, told))) = started else {
-                tracing::debug!(?started, "no guard beside this process");
-                return;
-            };
-            introduce(told);
-            if let Ok(ended) = watch(ended, Interest::READABLE) {
-                let _ = ended.readable().await;
-                let _ = process::exit::reap(pid);
-            }
-            if let Some(guard) = &mut *lock() {
-                guard.told = None;
-                guard.live();
+            match aside(move || start(&packed)).await {
+                Some(Ok((pid, ended, input))) => {
+                    let line = Line { input: Arc::new(input), behind: Arc::default() };
+                    introduce(line.clone());
+                    attend(pid, ended, line).await;
+                    replace();
+                }
+                failed => tracing::debug!(?failed, "no guard beside this process"),
             }
         });
     }
 }
 
 /// Tells a new one everything so far.
-fn introduce(told: OwnedFd) {
+fn introduce(line: Line) {
     if let Some(guard) = &mut *lock() {
-        guard.told = Some(told);
-        for session in guard.sessions.clone() {
-            guard.tell(session, true);
-        }
+        guard.post = Post::Held(line);
+        guard.roll.is_new();
+        guard.tell();
     }
 }
 
-fn record(session: i32, begins: bool) -> [u8; 8] {
-    let mut record = [0; 8];
-    record[..4].copy_from_slice(&session.to_ne_bytes());
-    record[4..].copy_from_slice(&u32::from(begins).to_ne_bytes());
-    record
+/// It was killed.
+fn replace() {
+    if let Some(guard) = &mut *lock() {
+        guard.post = Post::Vacant;
+        guard.call();
+    }
+}
+
+/// Tells it what it missed as soon as it listens again, until it has ended.
+async fn attend(pid: Pid, ended: OwnedFd, line: Line) {
+    let Ok(ended) = watch(ended, Interest::READABLE) else {
+        // Nobody would see its end. It serves as long as it lives.
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = ended.readable() => {}
+        () = catch_up(line) => {}
+    }
+    let _ = process::exit::reap(pid);
+}
+
+async fn catch_up(line: Line) {
+    let Ok(input) = watch(line.input, Interest::WRITABLE) else {
+        // The next beginning or end of a session tells it.
+        return std::future::pending().await;
+    };
+    loop {
+        line.behind.notified().await;
+        while let Ok(mut room) = input.writable().await {
+            if lock().as_mut().is_none_or(Guard::tell) {
+                break;
+            }
+            room.clear_ready();
+        }
+    }
 }
 
 /// Its number, its identity and its standard input.
@@ -136,6 +179,7 @@ fn start(packed: &PackedSupervisor) -> io::Result<(Pid, OwnedFd, OwnedFd)> {
     let argv = [program, b"guard".to_vec()];
     let image = ExecImage::new(&argv, &Environment::default(), None).map_err(io::Error::other)?;
     let (ours, theirs) = stdio::socket_pair()?;
+    stdio::set_nonblocking(&ours)?;
     let null = stdio::null()?;
     let stdio = [theirs.as_fd(), null.as_fd(), null.as_fd()];
     let started =

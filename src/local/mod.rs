@@ -24,6 +24,8 @@ mod loan;
 mod numbers;
 mod passes;
 mod reader;
+#[cfg(target_os = "linux")]
+mod roll;
 mod side;
 mod spill;
 pub mod start;
