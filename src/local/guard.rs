@@ -8,6 +8,7 @@ use std::{
     io::{self, Write as _},
     os::fd::{AsFd as _, AsRawFd as _, OwnedFd},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
 };
 
 use process::{Pid, environment::Environment, image::ExecImage, stdio};
@@ -19,6 +20,8 @@ use crate::remote::PackedSupervisor;
 
 /// Killed ones are replaced so often.
 const LIVES: u32 = 3;
+/// After a start that failed another waits so long, and each further time twice as long: a system that runs none costs little.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// One for all JavaScript environments of this process.
 static GUARD: Mutex<Option<Guard>> = Mutex::new(None);
@@ -30,12 +33,13 @@ struct Guard {
     roll: Roll,
     post: Post,
     lives: u32,
+    pause: Duration,
 }
 
 /// Who stands guard.
 enum Post {
-    /// Nobody. The next session that begins calls one.
-    Vacant,
+    /// Nobody. The next session that begins calls one, from this moment on.
+    Vacant(Option<Instant>),
     /// One is being started.
     Called,
     /// One runs.
@@ -61,8 +65,9 @@ pub fn arm(runtime: &Handle, packed: PackedSupervisor) {
         packed,
         runtime: runtime.clone(),
         roll: Roll::default(),
-        post: Post::Vacant,
+        post: Post::Vacant(None),
         lives: LIVES,
+        pause: PAUSE,
     });
 }
 
@@ -71,7 +76,7 @@ pub fn begin(session: Pid) {
     if let Some(guard) = &mut *lock() {
         guard.roll.begins(session.as_raw_pid());
         guard.tell();
-        if matches!(guard.post, Post::Vacant) {
+        if matches!(guard.post, Post::Vacant(since) if since.is_none_or(|since| since <= Instant::now())) {
             guard.call();
         }
     }
@@ -106,7 +111,6 @@ impl Guard {
         if self.lives == 0 {
             return;
         }
-        self.lives -= 1;
         self.post = Post::Called;
         let packed = self.packed.clone();
         self.runtime.spawn(async move {
@@ -117,7 +121,10 @@ impl Guard {
                     attend(pid, ended, line).await;
                     replace();
                 }
-                failed => tracing::debug!(?failed, "no guard beside this process"),
+                failed => {
+                    tracing::debug!(?failed, "no guard beside this process");
+                    leave_vacant();
+                }
             }
         });
     }
@@ -126,6 +133,8 @@ impl Guard {
 /// Tells a new one everything so far.
 fn introduce(line: Line) {
     if let Some(guard) = &mut *lock() {
+        guard.lives -= 1;
+        guard.pause = PAUSE;
         guard.post = Post::Held(line);
         guard.roll.is_new();
         guard.tell();
@@ -135,8 +144,16 @@ fn introduce(line: Line) {
 /// It was killed.
 fn replace() {
     if let Some(guard) = &mut *lock() {
-        guard.post = Post::Vacant;
+        guard.post = Post::Vacant(None);
         guard.call();
+    }
+}
+
+/// It could not be started. What that takes may be there later: descriptors, memory, processes.
+fn leave_vacant() {
+    if let Some(guard) = &mut *lock() {
+        guard.post = Post::Vacant(Some(Instant::now() + guard.pause));
+        guard.pause = guard.pause.saturating_mul(2);
     }
 }
 
@@ -171,16 +188,17 @@ async fn catch_up(line: Line) {
 
 /// Its number, its identity and its standard input.
 fn start(packed: &PackedSupervisor) -> io::Result<(Pid, OwnedFd, OwnedFd)> {
+    // What may be short first: a start that fails is tried again.
+    let mut file = std::fs::File::from(memory()?);
+    let (ours, theirs) = stdio::socket_pair()?;
+    stdio::set_nonblocking(&ours)?;
+    let null = stdio::null()?;
     let binary =
         packed.read().and_then(|binary| binary.unpacked()).map_err(|error| io::Error::other(error.to_string()))?;
-    let mut file = std::fs::File::from(memory()?);
     file.write_all(&binary)?;
     let program = format!("/proc/self/fd/{}", file.as_raw_fd()).into_bytes();
     let argv = [program, b"guard".to_vec()];
     let image = ExecImage::new(&argv, &Environment::default(), None).map_err(io::Error::other)?;
-    let (ours, theirs) = stdio::socket_pair()?;
-    stdio::set_nonblocking(&ours)?;
-    let null = stdio::null()?;
     let stdio = [theirs.as_fd(), null.as_fd(), null.as_fd()];
     let started =
         process::spawn::spawn(image, stdio, false, &process::Settings::default()).map_err(io::Error::other)?;
