@@ -122,6 +122,16 @@ test('C19 without a working directory, or with an empty one, it is the harness\'
   for (const cwd of [undefined, '']) assert.equal((await world.run(['pwd', '-P'], { cwd })).stdout.trim(), process.cwd())
 })
 
+test('C19 PATH is searched as execvp does: an empty one is the working directory, an entry that is too long none at all', async () => {
+  const { stdout: directory } = await world.sh('d=$(mktemp -d); printf "exit 9" > $d/tool-of-mine; chmod +x $d/tool-of-mine; printf %s $d')
+  const run = async (PATH, cwd = '/') => (await world.run(['tool-of-mine'], { cwd, env: { PATH } })).exitCode
+  assert.equal(await run('', directory), 9)
+  await assert.rejects(run(''), { code: 'ENOENT' })
+  await assert.rejects(world.subprocess.resolveExecutable('tool-of-mine', { PATH: '' }), /was not found on PATH/)
+  assert.equal(await run(`/${'p'.repeat(5000)}:${directory}`), 9)
+  await assert.rejects(world.run(['n'.repeat(256)]), { code: 'ENAMETOOLONG', path: 'n'.repeat(256) })
+})
+
 test('C14 megabytes that a program ignores are no error', async () => {
   const { exitCode } = await world.sh('exit 7', { stdin: { data: 'x'.repeat(8 << 20) } })
   assert.equal(exitCode, 7)

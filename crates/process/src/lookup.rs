@@ -10,11 +10,14 @@ use rustix::fs::{Access, AtFlags, CWD, FileType};
 const DEFAULT_PATH: &[u8] = b"/bin:/usr/bin";
 /// `NAME_MAX` of Linux: a longer bare name cannot exist anywhere.
 const NAME_MAX: usize = 255;
+/// A path of so many bytes is refused by the kernel, whatever its parts: `PATH_MAX` counts the NUL.
+const TOO_LONG: usize = libc::PATH_MAX as usize;
 
 /// Paths at which `execve` is to be tried, in order, from the command's own working directory.
 ///
 /// A name with `/` is its own only candidate. Entries of `path` that are empty mean the working directory, as for
-/// `execvp`. An empty name has no candidate, nor has a bare one that is too long or a `path` that is empty.
+/// `execvp`, and so does a `path` that is empty as a whole; entries with which the path would be too long are left out. An empty name has
+/// no candidate. For a bare one that is too long there is one that fails so (`ENAMETOOLONG`).
 pub fn candidates(name: &[u8], path: Option<&[u8]>) -> Vec<Vec<u8>> {
     if name.is_empty() {
         return Vec::new();
@@ -22,11 +25,11 @@ pub fn candidates(name: &[u8], path: Option<&[u8]>) -> Vec<Vec<u8>> {
     if name.contains(&b'/') {
         return vec![name.to_vec()];
     }
-    let path = path.unwrap_or(DEFAULT_PATH);
-    if path.is_empty() || name.len() > NAME_MAX {
-        return Vec::new();
+    if name.len() > NAME_MAX {
+        return vec![vec![b'/'; TOO_LONG]];
     }
-    path.split(|&byte| byte == b':').map(|entry| join(entry, name)).collect()
+    let entries = path.unwrap_or(DEFAULT_PATH).split(|&byte| byte == b':');
+    entries.map(|entry| join(entry, name)).filter(|candidate| candidate.len() < TOO_LONG).collect()
 }
 
 fn join(entry: &[u8], name: &[u8]) -> Vec<u8> {
@@ -111,14 +114,32 @@ mod tests {
     fn c19_a_bare_name_is_looked_up_along_the_given_path() {
         assert_eq!(texts("x", Some("/a:b/::/c")), ["/a/x", "b/x", "./x", "/c/x"]);
         assert_eq!(texts("x", None), ["/bin/x", "/usr/bin/x"]);
-        assert_eq!(texts("x", Some("")), Vec::<String>::new());
+        assert_eq!(texts("x", Some("")), ["./x"]);
     }
 
     #[test]
     fn c19_a_name_with_a_slash_is_taken_as_it_is() {
         assert_eq!(texts("./x", Some("/a")), ["./x"]);
         assert_eq!(texts("", Some("/a")), Vec::<String>::new());
-        assert_eq!(texts(&"n".repeat(256), Some("/a")), Vec::<String>::new());
+    }
+
+    #[test]
+    fn c19_an_entry_that_makes_the_path_too_long_is_passed_over() {
+        let entry = |length: usize| format!("/{}", "e".repeat(length - 1));
+        // With the separator, the name and the NUL.
+        let longest = entry(TOO_LONG - 3);
+        let path = format!("{}:{longest}:{}:/bin", entry(TOO_LONG - 2), entry(2 * TOO_LONG));
+        assert_eq!(texts("x", Some(&path)), [format!("{longest}/x"), "/bin/x".into()]);
+    }
+
+    #[test]
+    fn c19_a_bare_name_that_is_too_long_fails_as_such_wherever_it_is_looked_for() {
+        for path in [None, Some("/nonexistent"), Some("")] {
+            let found = texts(&"n".repeat(256), path);
+            let [candidate] = &found[..] else { unreachable!("{found:?}") };
+            assert_eq!(std::fs::metadata(candidate).unwrap_err().raw_os_error(), Some(libc::ENAMETOOLONG));
+        }
+        assert_eq!(texts(&"n".repeat(255), Some("/a")).len(), 1);
     }
 
     #[test]
