@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdtempSync, readFileSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { test } from 'node:test'
@@ -128,6 +128,30 @@ test('C17 a stream that fits, or is over its cap, leaves no file; D3 the directo
   } finally {
     world.subprocess.internals = {}
   }
+})
+
+test('D25 a spill file has its final mode while its command runs', async () => {
+  const spill = { maxBytes: 100, spill: { maxBytes: 10_000 } }
+  const handle = world.spawn(['sh', '-c', 'head -c 1000 /dev/zero; exec sleep 1000'], { stdout: spill })
+  const { stdout } = handle.collected
+  await until(() => stdout.readFrom(0).spillPath !== undefined, PATIENCE_MS, 'the file')
+  assert.equal(statSync(stdout.readFrom(0).spillPath).mode & 0o7777, 0o600)
+  handle.terminate()
+  await within(handle.done, PATIENCE_MS, 'the end')
+  assert.equal(statSync(stdout.readFrom(0).spillPath).mode & 0o7777, 0o600)
+})
+
+test('C17 C70 a private directory that was cleaned away is made anew by the next file that needs one', async () => {
+  const spilt = async () => {
+    const { handle } = await world.run(['head', '-c', '1000', '/dev/zero'], { stdout: { maxBytes: 100, spill: { maxBytes: 10_000 } } })
+    return handle.collected.stdout.readFrom(0).spillPath
+  }
+  const before = dirname(await spilt())
+  rmSync(before, { recursive: true })
+  const after = await spilt()
+  assert.equal(readFileSync(after).length, 1000)
+  assert.deepEqual([dirname(after) === before, statSync(dirname(after)).mode & 0o777], [false, 0o700])
+  assert.equal(dirname(await spilt()), dirname(after))
 })
 
 test('C22 a descendant that holds the pipe holds the outcome for the grace only, and its later bytes are cut', async () => {

@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -25,20 +25,30 @@ pub enum Place {
 }
 
 impl Place {
-    fn directory(&self) -> io::Result<PathBuf> {
-        match self {
-            Self::Directory(directory) => Ok(directory.clone()),
-            Self::Private(below) => {
-                let mut private = PRIVATE.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some(directory) = &*private {
-                    return Ok(directory.clone());
-                }
-                let directory = below.join(format!("dsh-subprocess-{}", random()?));
-                process::spill::private_directory(&directory)?;
-                Ok(private.insert(directory).clone())
+    /// Makes a file of this name here.
+    fn create(&self, name: &str, cap: u64) -> io::Result<(Writer, PathBuf)> {
+        let below = match self {
+            Self::Directory(directory) => return create(directory, name, cap),
+            Self::Private(below) => below,
+        };
+        let mut private = PRIVATE.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(directory) = &*private {
+            match create(directory, name, cap) {
+                // Somebody cleaned the directory of temporary files.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                result => return result,
             }
         }
+        let directory = below.join(format!("dsh-subprocess-{}", random()?));
+        process::spill::private_directory(&directory)?;
+        create(private.insert(directory), name, cap)
     }
+}
+
+fn create(directory: &Path, name: &str, cap: u64) -> io::Result<(Writer, PathBuf)> {
+    let path = directory.join(name);
+    // A harness that was killed has nobody who would look for what it did not finish.
+    Ok((Writer::create_unmarked(path.clone(), cap)?, path))
 }
 
 fn random() -> io::Result<String> {
@@ -90,8 +100,7 @@ impl Spill {
     fn create(&self) -> io::Result<(Writer, PathBuf)> {
         let number = FILES.fetch_add(1, Ordering::Relaxed) + 1;
         let name = format!("dsh-subprocess-{}-{number}-{}-{}.log", std::process::id(), random()?, self.label);
-        let path = self.place.directory()?.join(name);
-        Ok((Writer::create(path.clone(), self.cap)?, path))
+        self.place.create(&name, self.cap)
     }
 
     /// Appends; false when there is no file (any more).
@@ -137,7 +146,7 @@ mod tests {
         let directory = path.parent().unwrap();
         assert!(directory.file_name().unwrap().to_string_lossy().starts_with("dsh-subprocess-"));
         assert_eq!(directory.metadata().unwrap().permissions().mode() & 0o777, 0o700);
-        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o7777, 0o600);
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let parts: Vec<&str> = name.split('-').collect();
         assert_eq!((parts.len(), parts[4].len(), parts[5]), (6, 12, "stdout.log"), "{name}");

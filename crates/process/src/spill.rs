@@ -2,8 +2,8 @@
 //!
 //! Writes block, so a writer belongs on a thread of its own.
 //!
-//! A file that is not finished has its sticky bit set, which means nothing on a file: so what a killed writer leaves is told from
-//! what is whole.
+//! Where somebody looks for what a killed writer left, a file that is not finished has its sticky bit set, which means nothing on a
+//! file: so it is told from what is whole.
 
 use std::fs::Permissions;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -65,9 +65,19 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A new file at `path` (for its owner only, must not exist) that may hold `cap` bytes.
+    /// A new file at `path` (for its owner only, must not exist) that may hold `cap` bytes. While it is not finished
+    /// [`remove_unfinished`] takes it.
     pub fn create(path: PathBuf, cap: u64) -> io::Result<Self> {
-        let file = OpenOptions::new().write(true).create_new(true).mode(UNFINISHED).open(&path)?;
+        Self::with_mode(path, cap, UNFINISHED)
+    }
+
+    /// The same where nobody looks for unfinished files: it has its final mode at once.
+    pub fn create_unmarked(path: PathBuf, cap: u64) -> io::Result<Self> {
+        Self::with_mode(path, cap, FINISHED)
+    }
+
+    fn with_mode(path: PathBuf, cap: u64, mode: u32) -> io::Result<Self> {
+        let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&path)?;
         Ok(Self { path, file: Some(file), cap, written: 0, state: State::Complete })
     }
 
@@ -154,6 +164,19 @@ mod tests {
         left.sort();
         assert_eq!(left, ["foreign", "whole.log"]);
         assert_eq!(std::fs::metadata(directory.join("whole.log")).unwrap().mode() & 0o7777, 0o600);
+    }
+
+    #[test]
+    fn d25_an_unmarked_file_has_its_final_mode_from_its_beginning() {
+        let directory = scratch("spill-unmarked");
+        let path = directory.join("a.log");
+        let mut writer = Writer::create_unmarked(path.clone(), 5).unwrap();
+        writer.write(b"abc");
+        let mode = || std::fs::metadata(&path).unwrap().mode() & 0o7777;
+        assert_eq!(mode(), 0o600);
+        remove_unfinished(&directory).unwrap();
+        assert!(writer.finish(true));
+        assert_eq!(mode(), 0o600);
     }
 
     #[test]
