@@ -133,7 +133,7 @@ export interface Subprocess {
 
 /** `code` of an error of this package's providers; causes and advice are in `docs/errors.md`. */
 export type SubprocessErrorCode =
-  | 'ERR_INVALID_ARG_TYPE' | 'ERR_INVALID_ARG_VALUE'
+  | 'ERR_ACCESS_DENIED' | 'ERR_INVALID_ARG_TYPE' | 'ERR_INVALID_ARG_VALUE'
   | 'ERR_SANDBOX_GONE' | 'ERR_SANDBOX_UNREACHABLE'
   | 'ERR_SUBPROCESS_CLOSED' | 'ERR_SUBPROCESS_SURVIVED' | 'ERR_SUBPROCESS_UNKNOWN'
   | 'ERR_SUPERVISOR_KILLED' | 'ERR_SUPERVISOR_REFUSED' | 'ERR_SUPERVISOR_START'

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { within } from '../support/deadline.js'
 import { PATIENCE_MS, bytesOf, useWorld } from './support.js'
 
@@ -162,3 +163,16 @@ test('C64 a thousand commands, failed ones and terminals leave no descriptor beh
   while (descriptors() > before && performance.now() < end) await new Promise(go => setTimeout(go, 20))
   assert.ok(descriptors() <= before, `${descriptors()} instead of ${before}`)
 })
+
+const PERMISSION = process.allowedNodeEnvironmentFlags.has('--permission') ? '--permission' : '--experimental-permission'
+for (const [granted, expected] of [
+  [[], '["ERR_ACCESS_DENIED ChildProcess","ERR_ACCESS_DENIED ChildProcess"]'],
+  [['--allow-child-process'], '[0,0]'],
+]) {
+  test(`C70 what Node's permissions ${granted.length === 0 ? 'deny' : 'allow'} is ${granted.length === 0 ? 'refused' : 'done'}`, async () => {
+    const fixture = fileURLToPath(new URL('fixtures/permission.mjs', import.meta.url))
+    const flags = [PERMISSION, '--allow-fs-read=*', '--allow-fs-write=*', '--allow-addons', ...granted]
+    const { stdout, stderr } = await world.run([process.execPath, ...flags, fixture])
+    assert.equal(stdout, expected, stderr)
+  })
+}

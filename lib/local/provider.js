@@ -10,6 +10,7 @@ import { requireSpawn, requireStdio, unspeakable, variables } from '../validate.
 import { ambient } from './ambient.js'
 import { disposeAll } from './dispose.js'
 import { LocalHandle, localOutput } from './handle.js'
+import { requireChildProcesses } from './permission.js'
 import { resolveHere } from './resolve.js'
 import { openTerminal } from './terminal.js'
 
@@ -56,6 +57,7 @@ export class LocalSubprocessRuntime {
     const stdio = requireStdio(spec.stdio)
     const refusal = unspeakable(spec, PROVIDER)
     if (refusal !== undefined) throw refusal
+    requireChildProcesses(PROVIDER)
     const native = this.native.spawn({
       argv: [...spec.argv],
       // As Node's own spawn: an empty one is none.

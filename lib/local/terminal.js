@@ -6,6 +6,7 @@ import { toError } from '../errors.js'
 import { TerminalHandle } from '../terminal.js'
 import { requireGrace, sizeOf, unspeakable, variables } from '../validate.js'
 import { ambient } from './ambient.js'
+import { requireChildProcesses } from './permission.js'
 
 const PROVIDER = 'subprocess-local'
 
@@ -25,6 +26,7 @@ export function openTerminal(service, spec) {
   const refusal = unspeakable(spec, PROVIDER)
   if (refusal !== undefined) throw refusal
   const size = sizeOf(spec, PROVIDER)
+  requireChildProcesses(PROVIDER)
   const native = service.native.spawnTerminal({
     argv: [...spec.argv],
     cwd: spec.cwd,
