@@ -126,7 +126,7 @@ matrix('C19 a bare name is looked up along the command\'s own PATH', async () =>
   assert.equal((await pick(`${world.cwd}/one:${world.cwd}/two:/bin:/usr/bin`)).exitCode, 2, 'what cannot be run is passed over')
   await prepare('chmod +x one/pick')
   assert.equal((await pick(`${world.cwd}/one:${world.cwd}/two:/bin:/usr/bin`)).exitCode, 1)
-  const here = await world.run(['pick'], { cwd: 'two', env: { PATH: '' } })
+  const here = await world.run(['pick'], { cwd: `${world.cwd}/two`, env: { PATH: '' } })
   assert.equal(here.exitCode, 2, 'an empty path is the working directory')
 })
 
