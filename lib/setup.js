@@ -8,11 +8,11 @@ import { onAbort } from './abort.js'
 export class Setup {
   /**
    * @param {Set<Setup>} all where it is listed while it lasts
-   * @param {{ graceMs: number, signal?: AbortSignal }} spec of what is set up; its signal calls it off as well, with its reason
+   * @param {{ argv: string[], graceMs: number, signal?: AbortSignal }} spec of what is set up; its signal calls it off as well, with its reason
    */
-  constructor(all, { graceMs, signal }) {
+  constructor(all, { argv, graceMs, signal }) {
     this.all = all
-    this.graceMs = graceMs
+    this.spec = { argv, graceMs }
     this.ended = new Promise(resolve => { this.resolveEnded = resolve })
     this.called = new Promise((_, reject) => { this.abort = reject })
     this.called.catch(() => {})

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { PATIENCE_MS, SOON_MS, composeAt, gone, mark, matrix, rejection, says, settled, unless, useWorld } from './world.js'
+import { PATIENCE_MS, composeAt, gone, mark, matrix, rejection, says, settled, unless, useWorld } from './world.js'
 import { within } from '../support/deadline.js'
 import { under } from './bare.js'
 import { hook } from './hook.js'
 
 const world = useWorld()
+/** How late a timer may be on a busy machine: less than a second bound would add. */
+const TIMERS_MS = 5_000
 const TERMINATED = { exitCode: null, signal: 'SIGTERM' }
 
 /** Every process of a provider and its commands that the witness sees. */
@@ -112,25 +114,98 @@ matrix('C60 a terminal call, a lookup and a spawn that wait while disposal begin
   await other.composition.dispose()
 })
 
+/** What a provider has brought to the usual place. */
+const BROUGHT = 'find /home/user/.dsh-e2b -mindepth 1'
+
+/** One provider whose owner has two sandboxes, of which `go` chooses; `worlds` look at each. */
+async function acrossTwo() {
+  const worlds = [await world.another(), await world.another()]
+  const sandboxes = []
+  for (const one of worlds) {
+    const sandbox = await one.composition.sandbox()
+    await one.endProvider()
+    sandboxes.push(sandbox)
+    one.stalled = async () => {
+      await hook(world.server).faults(sandbox.sandboxId, { stall: 'both' })
+      return () => hook(world.server).faults(sandbox.sandboxId, {})
+    }
+  }
+  let at = 0
+  const both = await under(world.server, { getSandbox: async () => sandboxes[at] })
+  both.composition.ctx.logger.error = error => { both.errors.push(error) }
+  return { worlds, both, go: to => { at = to } }
+}
+
+/** What the first sandbox was asked is on its way there, once a command in the second one has run: what is not would be taken back here. */
+async function onItsWay(both, go) {
+  await new Promise(setImmediate)
+  go(1)
+  await settled(both.spawn(['true']))
+}
+
 test('C60 a sandbox that cannot be reached is waited for at most the longest grace and ten seconds, and each handle is named', { skip: unless('sandboxd') || unless('native'), timeout: 120_000 }, async () => {
-  const other = await world.another()
+  const { worlds, both, go } = await acrossTwo()
   const graceMs = 1_000
-  const handles = [other.spawn(['sleep', '301'], { graceMs }), other.spawn(['cat'], { stdin: 'pipe', graceMs: 500 })]
+  const handles = [both.spawn(['sleep', '301'], { graceMs }), both.spawn(['cat'], { stdin: 'pipe', graceMs: 500 })]
   handles[1].stdin.write('x')
   await says(handles[1], /x/)
-  const { sandboxId } = await other.composition.sandbox()
-  const admin = hook(world.server)
-  await admin.faults(sandboxId, { stall: 'both' })
+  const healed = await worlds[0].stalled()
+  const opening = both.subprocess.spawnTerminal({ argv: ['top'], cwd: '/', rows: 5, cols: 50, graceMs }).catch(error => error)
+  await onItsWay(both, go)
   const before = performance.now()
-  await other.endProvider()
+  await both.dispose()
   const took = performance.now() - before
-  assert.equal(other.errors.length, 1)
-  const [error] = other.errors
-  await admin.faults(sandboxId, {})
-  assert.ok(took > graceMs && took < graceMs + 10_000 + SOON_MS, `${took} ms`)
-  assert.match(error.message, /sleep/)
-  assert.match(error.message, /cat/)
-  await other.composition.dispose().catch(() => {})
+  await healed()
+  assert.ok(took > graceMs && took < graceMs + 10_000 + TIMERS_MS, `${took} ms`)
+  assert.ok(await within(opening, PATIENCE_MS, 'the terminal') instanceof Error)
+  assert.equal(both.errors.length, 1)
+  const messages = both.errors[0].errors.map(({ message }) => message)
+  assert.match(messages.join(), /being set up: top\b/)
+  assert.match(messages.join(), /to end sleep \(pid \d+\), cat \(pid \d+\)/)
+  assert.equal(messages.length, 2)
+  for (const one of worlds) await one.composition.dispose()
+})
+
+test('C60 what can be reached is ended and removed beside a sandbox that cannot be, and is not named', { skip: unless('sandboxd') || unless('native'), timeout: 120_000 }, async () => {
+  const { worlds, both, go } = await acrossTwo()
+  const graceMs = 500
+  const handles = []
+  for (const [at, program] of ['cat', 'tee'].entries()) {
+    go(at)
+    handles.push(both.spawn([program], { stdin: 'pipe', graceMs }))
+    handles[at].stdin.write('x')
+    await says(handles[at], /x/)
+  }
+  assert.notEqual(await worlds[1].witness(BROUGHT), '')
+  const healed = await worlds[0].stalled()
+  const before = performance.now()
+  await both.dispose()
+  const took = performance.now() - before
+  await healed()
+  assert.ok(took < graceMs + 10_000 + TIMERS_MS, `${took} ms`)
+  assert.deepEqual(await settled(handles[1]), TERMINATED)
+  await worlds[1].untilWitness(OURS, '0')
+  await worlds[1].untilWitness(BROUGHT, '')
+  assert.equal(both.errors.length, 1)
+  assert.match(both.errors[0].message, /could not be reached to end cat \(pid \d+\)$/)
+  for (const one of worlds) await one.composition.dispose()
+})
+
+test('C60 a terminal that cannot be taken back holds no command up', { skip: unless('sandboxd') || unless('native'), timeout: 120_000 }, async () => {
+  const { worlds, both, go } = await acrossTwo()
+  await settled(both.spawn(['true']))
+  const healed = await worlds[0].stalled()
+  const opening = both.subprocess.spawnTerminal({ argv: ['top'], cwd: '/', rows: 5, cols: 50, graceMs: 100 }).catch(error => error)
+  await onItsWay(both, go)
+  const handle = both.spawn(['cat'], { stdin: 'pipe', graceMs: 100 })
+  handle.stdin.write('x')
+  await says(handle, /x/)
+  const disposed = both.dispose()
+  assert.deepEqual(await within(handle.done, TIMERS_MS, 'the end of the command'), TERMINATED)
+  await disposed
+  await healed()
+  assert.ok(await within(opening, PATIENCE_MS, 'the terminal') instanceof Error)
+  for (const one of worlds) await one.composition.dispose()
 })
 
 test('C60 C64 a sandbox that is there only after the disposal gets nothing of ours', { skip: unless('native'), timeout: 120_000 }, async () => {
