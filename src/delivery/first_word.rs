@@ -39,12 +39,11 @@ impl Mute {
 /// Starts `start`; `path` is the file that shall be executed in the end. The supervisor
 /// speaks first, so its first bytes prove that it runs; they stay in the attachment's output.
 pub(super) async fn first_word(envd: &Envd, start: Start, path: &str, running: &Running) -> Result<Attachment, Mute> {
-    let mut process = envd.start(start).await.map_err(|error| match error {
+    let mut process = running.start(start).await.map_err(|error| match error {
         // How daemons put it that they cannot execute something.
         Error::Invalid(_) | Error::NotFound(_) | Error::Remote { .. } => Mute::NotStarted(error.into()),
         other => Mute::Failed(other.into()),
     })?;
-    running.began(process.pid);
     let mut stderr = StderrTail::default();
     loop {
         match process.output.next().await.map_err(|error| Mute::Failed(error.into()))? {

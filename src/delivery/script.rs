@@ -27,6 +27,7 @@ const PATIENCE: u32 = 3000;
 ///   whose name is no identifier. So the binary is told of a file that holds what the kernel knows of this process, and removes it.
 /// - The binary is tried before anything depends on it. No shell of the usual three cleans up behind an `exec` that failed (bash forgets its
 ///   traps, busybox runs the file as a script), and what would stay are its megabytes and that environment.
+/// - What did not come within a second takes its time: then it is looked for less often, since each look costs processes.
 /// - `sleep` may know whole seconds only, or be missing: then fewer rounds are waited.
 const SCRIPT: &str = r#"
 umask=$(umask)
@@ -39,7 +40,7 @@ if have=$(uname -m 2>/dev/null) && [ "$have" != "$want" ]; then
 fi
 (umask 022; mkdir -p -m 700 "$dir") || exit 95
 chmod 700 "$dir" 2>/dev/null
-tick=1 closed=0
+tick=1 pause=0.01 closed=0 late=$((left - 100))
 while [ ! -x "$bin" ]; do
   if [ -f "$up" ] && [ "$(wc -c <"$up")" -eq "$size" ] 2>/dev/null; then
     cp "$up" "$bin.$$" && chmod 700 "$bin.$$" && mv -f "$bin.$$" "$bin" && break
@@ -54,7 +55,8 @@ while [ ! -x "$bin" ]; do
   fi
   left=$((left - tick))
   [ "$left" -gt 0 ] || exit 94
-  sleep 0.01 2>/dev/null || { tick=100; sleep 1; }
+  [ "$tick" -gt 1 ] || [ "$left" -gt "$late" ] || tick=5 pause=0.05
+  sleep "$pause" 2>/dev/null || { tick=100; sleep 1; }
 done
 rm -f "$up"
 "$bin" version >/dev/null || { left=$?; rm -f "$bin"; exit "$left"; }

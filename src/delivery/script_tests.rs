@@ -95,6 +95,28 @@ fn shells() -> Vec<Vec<&'static str>> {
     shells
 }
 
+/// Counts how often it is called, and does not wait.
+const SLEEP: &str = "#!/bin/sh\necho \"$1\" >>\"${0%/*}/../slept\"\n";
+
+#[test]
+fn what_is_late_is_looked_for_less_often() {
+    for shell in shells() {
+        let place = Place::new("late", &shell);
+        let tools = place.folder.join("tools");
+        fs::create_dir(&tools).unwrap();
+        fs::write(tools.join("sleep"), SLEEP).unwrap();
+        fs::set_permissions(tools.join("sleep"), fs::Permissions::from_mode(0o700)).unwrap();
+        let path = format!("{}:{}", tools.display(), all_tools());
+        assert_eq!(place.spawn(here(), 200, &path).wait().unwrap().code(), Some(EXIT_UPLOAD), "{shell:?}");
+        let slept = fs::read_to_string(place.folder.join("slept")).unwrap_or_default();
+        // A busybox may sleep by itself.
+        if !slept.is_empty() {
+            let count = |pause| slept.lines().filter(|line| *line == pause).count();
+            assert_eq!((count("0.01"), count("0.05")), (99, 20), "{shell:?}");
+        }
+    }
+}
+
 fn write_slowly(path: &str) {
     fs::create_dir_all(Path::new(path).parent().unwrap()).unwrap();
     let (head, tail) = SUPERVISOR.split_at(10);

@@ -3,10 +3,15 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::future::poll_fn;
-use std::{sync::Mutex, time::Duration};
+use std::{
+    sync::{Mutex, mpsc},
+    time::Duration,
+};
 
 use bytes::Bytes;
-use envd_api::process::{ProcessEvent, StartRequest, StartResponse, process_event as wire};
+use envd_api::process::{
+    ProcessEvent, SendSignalRequest, StartRequest, StartResponse, process_event as wire, process_selector,
+};
 use prost::Message as _;
 use tokio::time::timeout;
 
@@ -208,6 +213,31 @@ async fn c21_a_disk_that_takes_nothing_is_told_in_the_servers_words_and_is_final
         assert_eq!(error.is_final(), is_final, "{status} {body}");
         wait_for(&server, "Filesystem/Remove").await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c64_a_start_that_is_answered_after_its_upload_failed_is_killed() {
+    let (release, held) = mpsc::channel();
+    let held = Mutex::new(held);
+    let server = TestServer::start(move |got| {
+        if got.line.contains("/Start ") {
+            held.lock().unwrap().recv_timeout(LIMIT).unwrap();
+            let started = event(wire::Event::Start(wire::StartEvent { pid: 7 }));
+            return open_answer("application/connect+proto", &started);
+        }
+        match got.line.contains("/files?") {
+            true => answer("507 Insufficient Storage", "application/json", br#"{"code":507,"message":"disk full"}"#),
+            false => answer("200 OK", "application/proto", b""),
+        }
+    })
+    .await;
+    timeout(LIMIT, delivery(&server, "0.6.13").attach()).await.unwrap().unwrap_err();
+    assert!(!server.got().iter().any(|got| got.line.contains("/SendSignal ")));
+    release.send(()).unwrap();
+    let all = wait_for(&server, "/SendSignal ").await;
+    let killed = all.iter().find(|got| got.line.contains("/SendSignal ")).unwrap();
+    let killed = SendSignalRequest::decode(killed.body.as_slice()).unwrap();
+    assert_eq!(killed.process.unwrap().selector, Some(process_selector::Selector::Pid(7)));
 }
 
 #[tokio::test]
