@@ -1,6 +1,7 @@
 //! Which way a supervisor gets to run, and what is remembered of it.
 
 use std::{
+    collections::BTreeSet,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -48,6 +49,8 @@ pub struct Delivery {
 struct Known {
     /// Where an executable supervisor was.
     path: Option<String>,
+    /// Where one may have been left: each way has a path of its own, and one may be taken after another.
+    brought: BTreeSet<String>,
     /// Which of the builds this machine runs.
     binary: usize,
     /// There is no shell.
@@ -86,16 +89,18 @@ impl Delivery {
         outcome
     }
 
-    /// Removes the binary that was delivered, if one was; its running processes do not need it.
+    /// Removes the binaries that were delivered; their running processes do not need them.
     ///
     /// # Errors
     /// [`Error`] of the daemon.
     pub async fn remove(&self) -> Result<(), Error> {
-        let path = { self.known().path.take() };
-        match path {
-            Some(path) if self.settings.installed.is_none() => self.envd.remove(&path).await,
-            _ => Ok(()),
-        }
+        let brought = {
+            let mut known = self.known();
+            known.path.clone_from(&self.settings.installed);
+            std::mem::take(&mut known.brought)
+        };
+        let removals = brought.iter().map(|path| self.envd.remove(path));
+        futures_util::future::join_all(removals).await.into_iter().collect()
     }
 
     pub(super) fn settings(&self) -> &DeliverySettings {
@@ -167,6 +172,8 @@ impl Delivery {
         }
         let path = self.in_root(&binary.file_name());
         let compressed = self.envd.takes_gzip();
+        // Even if it never speaks.
+        self.known().brought.insert(path.clone());
         match self.in_parallel(binary, &path, compressed, running).await {
             Ok(attachment) => Ok((attachment, path)),
             // The server took the body but stored something else, or the shell gave up before a slow upload was through.
@@ -208,6 +215,7 @@ impl Delivery {
         let start = direct::start(&self.envd, &path, &self.settings.argv, running);
         let attachment = in_time(self.patience(), async { start.await.map_err(Mute::Failed) }).await?;
         uploading.keep();
+        self.known().brought.insert(path.clone());
         Ok((attachment, path))
     }
 

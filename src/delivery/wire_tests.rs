@@ -9,8 +9,9 @@ use std::{
 };
 
 use bytes::Bytes;
-use envd_api::process::{
-    ProcessEvent, SendSignalRequest, StartRequest, StartResponse, process_event as wire, process_selector,
+use envd_api::{
+    filesystem::RemoveRequest,
+    process::{ProcessEvent, SendSignalRequest, StartRequest, StartResponse, process_event as wire, process_selector},
 };
 use prost::Message as _;
 use tokio::time::timeout;
@@ -238,6 +239,62 @@ async fn c64_a_start_that_is_answered_after_its_upload_failed_is_killed() {
     let killed = all.iter().find(|got| got.line.contains("/SendSignal ")).unwrap();
     let killed = SendSignalRequest::decode(killed.body.as_slice()).unwrap();
     assert_eq!(killed.process.unwrap().selector, Some(process_selector::Selector::Pid(7)));
+}
+
+#[tokio::test]
+async fn c64_what_each_way_brought_is_removed_at_the_end() {
+    let server = server(
+        |cmd, starts| match cmd {
+            // Once there is a shell, and then no more; and what it had brought does not start.
+            "/bin/sh" if starts == 1 => Program::Speaks,
+            "chmod" => Program::Exits(0, String::new()),
+            "/bin/sh" | "/r/.supervisor-0123456789ab" => Program::Refused,
+            _ => Program::Speaks,
+        },
+        |_| true,
+    )
+    .await;
+    let delivery = delivery(&server, "0.6.13");
+    for _ in 0..2 {
+        timeout(LIMIT, delivery.attach()).await.unwrap().unwrap();
+    }
+    let direct = server.got().iter().filter_map(start_request).next_back().unwrap().process.unwrap().cmd;
+    assert!(direct.starts_with("/r/.supervisor-0123456789ab-"), "{direct}");
+    timeout(LIMIT, delivery.remove()).await.unwrap().unwrap();
+    let removed: Vec<_> = server
+        .got()
+        .iter()
+        .filter(|got| got.line.contains("Filesystem/Remove"))
+        .map(|got| RemoveRequest::decode(got.body.as_slice()).unwrap().path)
+        .collect();
+    for path in ["/r/.supervisor-0123456789ab", &direct] {
+        assert!(removed.iter().any(|removed| removed == path), "{path} {removed:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_edges_bare_refusal_is_not_taken_for_a_daemon_without_a_shell() {
+    for status in ["400 Bad Request", "500 Internal Server Error", "502 Bad Gateway"] {
+        let starts = Mutex::new(0);
+        let server = TestServer::start(move |got| {
+            if start_request(got).is_some() {
+                let mut starts = starts.lock().unwrap();
+                *starts += 1;
+                return if *starts <= 3 { answer(status, "text/html", b"<html>") } else { run(Program::Speaks) };
+            }
+            answer("200 OK", "application/proto", b"")
+        })
+        .await;
+        let delivery = delivery(&server, "0.6.13");
+        for _ in 0..3 {
+            let error = timeout(LIMIT, delivery.attach()).await.unwrap().unwrap_err();
+            assert!(error.is_absence() || !error.is_final(), "{error:?}");
+        }
+        timeout(LIMIT, delivery.attach()).await.unwrap().unwrap();
+        let programs: Vec<_> =
+            server.got().iter().filter_map(start_request).map(|start| start.process.unwrap().cmd).collect();
+        assert_eq!(programs, ["/bin/sh"; 4], "{status}");
+    }
 }
 
 #[tokio::test]

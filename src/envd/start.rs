@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use envd_api::process::{ProcessConfig, StartRequest, StartResponse, process_event::Event as Wire};
 use http::{HeaderMap, HeaderValue, header};
-use tonic::Status;
+use tonic::{Code, Status};
 
 use super::{
     client::Envd,
     connect::{Codec, Messages},
-    error::Error,
+    error::{Cause, Error},
     output::Output,
 };
 
@@ -40,7 +40,8 @@ impl Envd {
     /// Starts a program with a pipe as its stdin. Never repeated by itself: after an error that is not `unsent` it may be running.
     ///
     /// # Errors
-    /// [`Error`]; [`Error::Timeout`] when the first event does not come.
+    /// [`Error`]; [`Error::Timeout`] when the first event does not come. [`Error::Invalid`], [`Error::NotFound`] and [`Error::Remote`] are the
+    /// daemon's own words.
     pub async fn start(&self, start: Start) -> Result<Started, Error> {
         let message = StartRequest {
             process: Some(ProcessConfig {
@@ -74,6 +75,16 @@ impl Envd {
                 headers.insert(header::AUTHORIZATION, value);
             }
         }
-        self.service(&self.lanes().down, codec).open("/process.Process/Start", message, headers).await
+        self.service(&self.lanes().down, codec).open("/process.Process/Start", message, headers).await.map_err(foreign)
+    }
+}
+
+/// The daemon says in Connect's words why it starts nothing. A bare HTTP status comes from somebody in between, and says nothing of the
+/// program.
+fn foreign(status: Status) -> Status {
+    match Cause::of(&status) {
+        Some(cause @ Cause::Http(400)) => cause.status(Code::Unimplemented, status.message()),
+        Some(cause @ Cause::Http(500..)) => cause.status(Code::Unavailable, status.message()),
+        _ => status,
     }
 }

@@ -86,7 +86,7 @@ async fn once(envd: &Envd, cwd: &str, root: &str) -> Result<(), Failure> {
     let line = || shell(cwd, root);
     let (code, stderr) = match run(envd, line()).await {
         // Servers without a wrapper of their own say so when the shell is missing.
-        Err(Error::Invalid(_) | Error::NotFound(_)) => (EXIT_NO_PROGRAM[1], String::new()),
+        Err(Error::Invalid(_) | Error::NotFound(_) | Error::Unsupported(_)) => (EXIT_NO_PROGRAM[1], String::new()),
         outcome => outcome?,
     };
     if code != EXIT_DENIED && !EXIT_NO_PROGRAM.contains(&code) {
