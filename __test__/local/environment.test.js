@@ -96,11 +96,13 @@ test('C13 D23 a variable that a worker sets in the environment that it shares co
   }
 })
 
-test('C13 a variable that is no text reaches a program as process.env has it', async () => {
+test('C13 a variable that is no text reaches a program as it is, or, where a worker may share the environment, as process.env has it', async () => {
   const node = JSON.stringify(process.execPath)
   const fixture = JSON.stringify(fileURLToPath(new URL('fixtures/print-variable.mjs', import.meta.url)))
-  const { stdout } = await world.run(['bash', '-c', `ODD_OF_MINE=$'a\\xffb' exec ${node} ${fixture} ODD_OF_MINE`])
-  assert.equal(stdout, JSON.stringify({ own: 'a\ufffdb', program: 'a\ufffdb', bytes: '61efbfbd62' }))
+  for (const [options, bytes] of [['', '61ff62'], ['--import node:worker_threads', '61efbfbd62']]) {
+    const { stdout } = await world.run(['bash', '-c', `ODD_OF_MINE=$'a\\xffb' exec ${node} ${options} ${fixture} ODD_OF_MINE`])
+    assert.equal(stdout, JSON.stringify({ own: 'a\ufffdb', program: 'a\ufffdb', bytes }))
+  }
 })
 
 test('C13 a replaced process.env that no program can have is refused', () => {

@@ -40,8 +40,8 @@ pub struct LocalSpec {
     pub argv: Vec<String>,
     /// Working directory; `null` is this process' own.
     pub cwd: Option<String>,
-    /// The harness' environment as `NAME=value` entries with a NUL between them.
-    pub ambient: String,
+    /// The harness' environment as `NAME=value` entries with a NUL between them; `null` is this process' own, which nobody changes meanwhile.
+    pub ambient: Option<String>,
     /// Changes to it, in order.
     pub env: Vec<Variable>,
     /// Milliseconds.
@@ -65,8 +65,8 @@ pub struct LocalTerminalSpec {
     pub argv: Vec<String>,
     /// Working directory.
     pub cwd: String,
-    /// The harness' environment as `NAME=value` entries with a NUL between them.
-    pub ambient: String,
+    /// The harness' environment as `NAME=value` entries with a NUL between them; `null` is this process' own, which nobody changes meanwhile.
+    pub ambient: Option<String>,
     /// Changes to it, in order.
     pub env: Vec<Variable>,
     /// Milliseconds.
@@ -148,6 +148,12 @@ impl NativeLocal {
         Ok(NativeHandle::new(command, Arc::clone(&self.wakes), None))
     }
 
+    /// Whether this process' own environment has a variable of this name.
+    #[napi(catch_unwind)]
+    pub fn has_variable(name: String) -> bool {
+        std::env::var_os(name).is_some()
+    }
+
     /// SIGKILL to everything that is not known to have ended, at once; nothing is waited for.
     #[napi(catch_unwind)]
     pub fn kill_all(&self) {
@@ -164,8 +170,8 @@ fn grace(ms: f64) -> Duration {
     Duration::from_millis(whole(ms).max(1))
 }
 
-fn environment(ambient: String, changes: Vec<Variable>) -> std::result::Result<Environment, StartFailure> {
-    let mut environment = ambient::scrubbed(ambient);
+fn environment(ambient: Option<String>, changes: Vec<Variable>) -> std::result::Result<Environment, StartFailure> {
+    let mut environment = ambient::scrubbed(ambient.map_or_else(ambient::of_this_process, String::into_bytes));
     let change = |variable: Variable| {
         (variable.name.into_bytes(), variable.value.map_or(Change::Remove, |value| Change::Set(value.into_bytes())))
     };
