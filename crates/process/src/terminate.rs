@@ -135,13 +135,14 @@ fn signal_member(member: &Member, (leader, group): (Pid, LeadersGroup), signals:
     None
 }
 
-/// Sends SIGKILL to process `pid` if it is the one that started at `start_time`. `ESRCH` when it is not.
-pub fn kill_exactly(pid: Pid, start_time: u64) -> io::Result<()> {
+/// Sends `signal` to process `pid` if it is the one that started at `start_time`. `ESRCH` when it is not.
+pub fn send_exactly(pid: Pid, start_time: u64, signal: i32) -> io::Result<()> {
     let pidfd = crate::pidfd::PidFd::open(pid)?;
+    // Looked at while it is held: the number is this process'.
     if crate::table::stat(pid)?.start_time != start_time {
         return Err(io::Error::from_raw_os_error(libc::ESRCH));
     }
-    pidfd.send(libc::SIGKILL)
+    pidfd.send(signal)
 }
 
 #[cfg(test)]
@@ -233,10 +234,10 @@ mod tests {
     fn c33_a_kill_by_pid_and_start_time_reaches_only_that_process() {
         let child = Fixture::shell("sleep 60");
         let start_time = crate::table::stat(child.pid).unwrap().start_time;
-        let error = kill_exactly(child.pid, start_time + 1).unwrap_err();
+        let error = send_exactly(child.pid, start_time + 1, libc::SIGKILL).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::ESRCH));
         assert!(!gone(&child));
-        kill_exactly(child.pid, start_time).unwrap();
+        send_exactly(child.pid, start_time, libc::SIGKILL).unwrap();
         child.wait_until_ended();
     }
 }

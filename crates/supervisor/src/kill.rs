@@ -4,7 +4,7 @@
 use std::io;
 
 use process::Pid;
-use process::pidfd::PidFd;
+use process::terminate::send_exactly;
 
 /// The largest signal number.
 const MAX_SIGNAL: u64 = 64;
@@ -13,7 +13,7 @@ const MAX_SIGNAL: u64 = 64;
 pub fn run(pid: &str, start_time: &str) -> io::Result<()> {
     let (pid, start_time) = identity(pid, start_time)
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "kill wants a process id ≥ 2 and a start time"))?;
-    unless_gone(process::terminate::kill_exactly(pid, start_time))
+    unless_gone(send_exactly(pid, start_time, libc::SIGKILL))
 }
 
 /// Sends signal `number` to each of these processes, given by id and start time. All are tried; the first failure is told.
@@ -27,15 +27,6 @@ pub fn signal(number: &str, words: &[&str]) -> io::Result<()> {
     let identities = identities.filter(|all| rest.is_empty() && !all.is_empty()).ok_or_else(invalid)?;
     let results = identities.into_iter().map(|(pid, start_time)| unless_gone(send_exactly(pid, start_time, number)));
     results.collect::<Vec<_>>().into_iter().collect()
-}
-
-fn send_exactly(pid: Pid, start_time: u64, number: i32) -> io::Result<()> {
-    let pidfd = PidFd::open(pid)?;
-    // Looked at while it is held: the number is this process'.
-    if process::table::stat(pid)?.start_time != start_time {
-        return Err(io::Error::from_raw_os_error(libc::ESRCH));
-    }
-    pidfd.send(number)
 }
 
 fn unless_gone(result: io::Result<()>) -> io::Result<()> {
