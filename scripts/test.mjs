@@ -4,10 +4,10 @@
  *
  *   node scripts/test.mjs [--rust] [--node] [--no-build] [FILE ...]     both by default; FILEs are Node test files
  *
- * What fails is run once more, Node test files alone, Rust tests one at a time: on a machine shared with others a deadline may pass
+ * What fails is run once more, Node test files alone, the tests of a Rust target one at a time: on a machine shared with others a deadline may pass
  * without a fault, while a fault fails twice. The first failure stays in the output.
  */
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -26,9 +26,12 @@ const node = values.node ?? (!values.rust || positionals.length > 0)
 install()
 step('node', ['scripts/tests-table.mjs', '--check'])
 if (!values['no-build']) step('node', ['scripts/build.mjs'])
-if (rust && !rustTests()) {
-  process.stderr.write('test: once more, one at a time\n')
-  if (!rustTests('--test-threads=1')) process.exit(1)
+if (rust) {
+  const failed = await rustTests([['--workspace']])
+  if (failed.length > 0) {
+    process.stderr.write(`test: once more, one at a time: ${failed.map(target => target.join(' ')).join(', ')}\n`)
+    if ((await rustTests(failed, '--test-threads=1')).length > 0) process.exit(1)
+  }
 }
 if (node) {
   const files = positionals.length > 0 ? positionals : testFiles()
@@ -40,9 +43,19 @@ if (node) {
   }
 }
 
-/** Runs every Rust test, also behind one that fails; whether all passed. */
-function rustTests(...harness) {
-  return run('cargo', ['test', '--workspace', '--quiet', '--no-fail-fast', '--', ...harness], { DSH_LINK_SCHEDULES: '10000' })
+/** Runs the Rust tests of each selection, also behind one that fails; the targets that failed, each as cargo's own selection of it. */
+async function rustTests(selections, ...harness) {
+  const failed = []
+  for (const selection of selections) {
+    const args = ['test', ...selection, '--quiet', '--no-fail-fast', '--', ...harness]
+    const { passed, stderr } = await watch('cargo', args, { DSH_LINK_SCHEDULES: '10000' })
+    if (passed) continue
+    const targets = [...stderr.matchAll(/^ {4}`(-p .+)`$/gm)].map(([, target]) => target.split(' '))
+    // What does not compile fails the same way again.
+    if (targets.length === 0) process.exit(1)
+    failed.push(...targets)
+  }
+  return failed
 }
 
 /** Runs test files; those that failed. */
@@ -83,13 +96,36 @@ function step(command, args, env) {
 
 /** Runs a command and tells how it went; whether it passed. */
 function run(command, args, env = {}) {
+  const tell = announce(command, args)
+  const { status, error, signal } = spawnSync(command, args, { cwd: root, stdio: 'inherit', env: { ...env, ...process.env } })
+  return tell(error?.message ?? signal ?? status)
+}
+
+/** As `run`, with what it wrote to stderr. */
+async function watch(command, args, env) {
+  const tell = announce(command, args)
+  const child = spawn(command, args, { cwd: root, stdio: ['inherit', 'inherit', 'pipe'], env: { ...env, ...process.env } })
+  const written = []
+  child.stderr.on('data', chunk => {
+    written.push(chunk)
+    process.stderr.write(chunk)
+  })
+  const outcome = await new Promise(resolve => {
+    child.once('error', error => resolve(error.message))
+    child.once('close', (status, signal) => resolve(signal ?? status))
+  })
+  return { passed: tell(outcome), stderr: Buffer.concat(written).toString() }
+}
+
+/** Tells what begins; the function that tells how it ended, and returns whether it passed. */
+function announce(command, args) {
   const started = performance.now()
   process.stderr.write(`test: ${command} ${args.slice(0, 4).join(' ')}${args.length > 4 ? ' …' : ''}\n`)
-  const { status, error, signal } = spawnSync(command, args, { cwd: root, stdio: 'inherit', env: { ...env, ...process.env } })
-  if (error !== undefined || status !== 0) {
-    process.stderr.write(`test: ${command} failed: ${error?.message ?? signal ?? `status ${status}`}\n`)
-    return false
+  return outcome => {
+    const passed = outcome === 0
+    const seconds = Math.round((performance.now() - started) / 1000)
+    const how = passed ? `passed in ${seconds} s` : `failed: ${typeof outcome === 'number' ? `status ${outcome}` : outcome}`
+    process.stderr.write(`test: ${command} ${how}\n`)
+    return passed
   }
-  process.stderr.write(`test: ${command} passed in ${Math.round((performance.now() - started) / 1000)} s\n`)
-  return true
 }

@@ -222,7 +222,8 @@ async fn c64_a_start_that_is_answered_after_its_upload_failed_is_killed() {
     let held = Mutex::new(held);
     let server = TestServer::start(move |got| {
         if got.line.contains("/Start ") {
-            held.lock().unwrap().recv_timeout(LIMIT).unwrap();
+            // Who waits behind this task on its worker goes on elsewhere.
+            tokio::task::block_in_place(|| held.lock().unwrap().recv_timeout(LIMIT)).unwrap();
             let started = event(wire::Event::Start(wire::StartEvent { pid: 7 }));
             return open_answer("application/connect+proto", &started);
         }

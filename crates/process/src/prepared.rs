@@ -179,6 +179,11 @@ impl Starting {
         let _ = self.pidfd.send(libc::SIGCONT);
     }
 
+    /// Ends it, also where it does not lead its session yet: one that was stopped as soon as it was forked.
+    pub fn kill(&self) {
+        let _ = self.pidfd.send(libc::SIGKILL);
+    }
+
     /// Becomes readable when [`Starting::outcome`] may have news.
     pub fn report(&self) -> BorrowedFd<'_> {
         self.control.as_fd()

@@ -104,6 +104,11 @@ impl Worker {
             self.look = true;
         }
         if !kill.is_empty() {
+            for (id, _) in &kill {
+                if let Some(Phase::Starting(launch)) = self.commands.get(id).map(|command| &command.phase) {
+                    launch.kill();
+                }
+            }
             let outcomes = terminate::kill(&pids(&kill)).unwrap_or_default();
             for (id, pid) in kill {
                 self.drop_watch_if_empty(id, outcomes.get(&pid));

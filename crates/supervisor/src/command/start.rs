@@ -48,6 +48,11 @@ impl Launch {
         self.starting.wake();
     }
 
+    /// Ends it, whether it leads its session yet or not.
+    pub fn kill(&self) {
+        self.starting.kill();
+    }
+
     /// When it started, in clock ticks since boot.
     pub fn start_time(&self) -> u64 {
         self.starting.start_time
