@@ -184,6 +184,13 @@ impl Starting {
         let _ = self.pidfd.send(libc::SIGKILL);
     }
 
+    /// Ends it, if it still lives, and reaps it: for one that did not become its program. It was about to leave by itself; one that was
+    /// stopped just before it did would be waited for in vain.
+    pub fn discard(self) {
+        self.kill();
+        let _ = exit::reap_blocking(self.pid);
+    }
+
     /// Becomes readable when [`Starting::outcome`] may have news.
     pub fn report(&self) -> BorrowedFd<'_> {
         self.control.as_fd()
@@ -343,6 +350,25 @@ mod tests {
         starting.pidfd.send(libc::SIGKILL).unwrap();
         assert_eq!(outcome_of(&starting), Outcome::Untouched);
         exit::reap_blocking(starting.pid).unwrap();
+    }
+
+    #[test]
+    fn c21_a_child_that_is_stopped_before_it_leaves_is_not_waited_for() {
+        let prepared = Prepared::fork(&Settings::default()).unwrap();
+        stop(&prepared);
+        let null = crate::stdio::null().unwrap();
+        let program = image(&["/nonexistent"], &Environment::default(), None);
+        let starting = prepared.hand(&program, [null.as_fd(); 3], false).unwrap();
+        let pid = starting.pid;
+        let (told, heard) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            starting.discard();
+            told.send(()).unwrap();
+        });
+        let is_over = heard.recv_timeout(std::time::Duration::from_secs(10)).is_ok();
+        // Whatever the test says, nothing of it stays.
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        assert!(is_over);
     }
 
     #[test]

@@ -155,10 +155,48 @@ fn receive(channel: &OwnedFd, flags: RecvFlags) -> io::Result<Prepared> {
     match <[OwnedFd; PARTS]>::try_from(descriptors) {
         Ok(parts) => Ok(Prepared::from_parts(pid, u64::from_ne_bytes(start_time), parts)),
         Err(descriptors) => {
-            // No room for them here. What it waits at is closed, so it leaves.
+            // No room for them here. An unreaped child's number is its own, and one that was stopped would not leave by itself.
             drop(descriptors);
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
             let _ = exit::reap_blocking(pid);
             Err(Errno::MFILE.into())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use rustix::process::{Signal, kill_process};
+
+    use super::*;
+
+    #[test]
+    fn a_stopped_child_for_whose_descriptors_there_is_no_room_is_not_waited_for() {
+        let prepared = Prepared::fork(&Settings::default()).unwrap();
+        prepared.pidfd.send(libc::SIGSTOP).unwrap();
+        while process::table::stat(prepared.pid).unwrap().state != b'T' {
+            std::thread::yield_now();
+        }
+        let (pid, _, [pidfd, control]) = prepared.into_parts();
+        let (near, far) =
+            rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+        // What is left of an answer where there was room for one descriptor only.
+        let mut text = [0; ANSWER];
+        text[..4].copy_from_slice(&pid.as_raw_pid().to_ne_bytes());
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        let received = [pidfd.as_fd()];
+        ancillary.push(SendAncillaryMessage::ScmRights(&received));
+        rustix::net::sendmsg(&far, &[IoSlice::new(&text)], &mut ancillary, SendFlags::NOSIGNAL).unwrap();
+        drop(control);
+        let (told, heard) = channel();
+        std::thread::spawn(move || told.send(receive(&near, RecvFlags::empty()).unwrap_err()).unwrap());
+        let error = heard.recv_timeout(Duration::from_secs(10));
+        let _ = kill_process(pid, Signal::KILL);
+        assert_eq!(error.unwrap().raw_os_error(), Some(libc::EMFILE));
     }
 }

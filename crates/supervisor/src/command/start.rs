@@ -10,7 +10,7 @@ use process::environment::{Change, Environment};
 use process::image::ExecImage;
 use process::prepared::{Outcome, Starting};
 use process::pty::Terminal;
-use process::{Failure, Stage, exit, pipe, stdio};
+use process::{Failure, Stage, pipe, stdio};
 use protocol::control::{self, EndReason, FromSupervisor, Start, StartFailure, StartStage, Stdio, StreamEnd};
 use protocol::{Channel, CommandId, StreamId};
 use serde_bytes::ByteBuf;
@@ -207,29 +207,26 @@ impl Worker {
         let Some(outcome) = launch.starting.outcome() else { return };
         self.poller.remove(launch.starting.report());
         let Phase::Starting(launch) = std::mem::replace(&mut command.phase, Phase::Running) else { return };
-        let pid = launch.starting.pid;
         match outcome {
             Outcome::Started => self.confirm(id, *launch),
             Outcome::Failed(failure) => {
                 // It has said its last word and is leaving.
-                let _ = exit::reap_blocking(pid);
+                launch.starting.discard();
                 self.forget_failed(id);
                 self.refuse(id, start_failure(failure));
             }
             Outcome::Untouched if command.ladder.is_begun() => {
-                let _ = exit::reap_blocking(pid);
+                launch.starting.discard();
                 self.forget_failed(id);
                 self.refuse(id, cancelled());
             }
-            Outcome::Untouched => {
-                let _ = exit::reap_blocking(pid);
-                self.try_again(id, *launch);
-            }
+            Outcome::Untouched => self.try_again(id, *launch),
         }
     }
 
     fn try_again(&mut self, id: CommandId, launch: Launch) {
-        let Launch { image, near, terminal, attempts, .. } = launch;
+        let Launch { starting, image, near, terminal, attempts } = launch;
+        starting.discard();
         let result = if attempts >= ATTEMPTS {
             Err(io::Error::from_raw_os_error(libc::EAGAIN))
         } else {
