@@ -100,20 +100,14 @@ impl Worker {
         let image = image(&start, self.ambient.environment().clone(), &self.ambient.directory(&start.cwd))?;
         let streams = self.streams(id, &start.stdio).map_err(|error| resources(&error))?;
         let terminal = streams.terminal.is_some();
-        let launch =
-            self.hand_over(image, streams.near, terminal, start.prepared, 0).map_err(|error| resources(&error))?;
-        let launch = Box::new(launch);
-        // Unwatched it could never be confirmed.
-        if let Err(error) = self.poller.add(launch.starting.report(), Token::Report(id), Interest::Readable) {
-            self.pool.give_up(launch.pid());
-            return Err(resources(&error));
-        }
+        let launch = self.hand_over(image, streams.near, terminal, start.prepared, 0);
+        let launch = launch.and_then(|launch| self.watch(id, launch)).map_err(|error| resources(&error))?;
         let command = Command {
             argv: start.argv,
             stdio: start.stdio,
             grace: Duration::from_millis(start.grace_ms.into()),
             start_time: launch.start_time(),
-            phase: Phase::Starting(launch),
+            phase: Phase::Starting(Box::new(launch)),
             leader: None,
             member: None,
             ladder: Ladder::default(),
@@ -232,11 +226,7 @@ impl Worker {
         } else {
             self.hand_over(image, near, terminal, None, attempts)
         };
-        let watched = result.and_then(|launch| {
-            self.poller.add(launch.starting.report(), Token::Report(id), Interest::Readable)?;
-            Ok(launch)
-        });
-        match watched {
+        match result.and_then(|launch| self.watch(id, launch)) {
             Ok(launch) => {
                 if let Some(command) = self.commands.get_mut(&id) {
                     command.start_time = launch.start_time();
@@ -246,6 +236,17 @@ impl Worker {
             Err(error) => {
                 self.forget_failed(id);
                 self.refuse(id, resources(&error));
+            }
+        }
+    }
+
+    /// Waits for news of a start. Unwatched it could never be confirmed, but it has its program: so it is ended.
+    fn watch(&self, id: CommandId, launch: Launch) -> io::Result<Launch> {
+        match self.poller.add(launch.starting.report(), Token::Report(id), Interest::Readable) {
+            Ok(()) => Ok(launch),
+            Err(error) => {
+                launch.starting.discard();
+                Err(error)
             }
         }
     }
