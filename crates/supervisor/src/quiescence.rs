@@ -1,8 +1,9 @@
 //! When nobody of a session lives any more (C31), and the reaping of orphans.
 //!
 //! Whoever is in a command's session descends from its process. Once that has ended, every living member has among its
-//! ancestors one that became our child as an orphan. So: no unknown living child, no member. Only where there are unknown
-//! children is it asked whose they are, and only where none of them is of the session itself are all processes looked at.
+//! ancestors one that became our child as an orphan, or that was made as one (`CLONE_PARENT`), which its group tells. So: no unknown
+//! living child, no member. Only where there are unknown children is it asked whose they are, and only where none of them is of the
+//! session itself are all processes looked at.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -53,7 +54,7 @@ impl Worker {
         self.look_at = None;
         for (id, leader) in ended {
             let found = match &orphans {
-                Ok(orphans) if orphans.is_empty() => Found::Nobody,
+                Ok(orphans) if orphans.is_empty() && session::has_no_living_child(leader) => Found::Nobody,
                 Ok(orphans) => member_among(orphans, leader).unwrap_or_else(|| passes.look(leader)),
                 Err(_) => passes.look(leader),
             };

@@ -186,6 +186,24 @@ fn c31_gone_is_never_said_while_a_member_lives() {
 }
 
 #[test]
+fn c31_a_member_that_is_its_leader_s_sibling_is_one() {
+    let mut host = Host::new("sibling");
+    // By CLONE_PARENT: not a child of the program but, as the program itself, of whoever started that.
+    let script = "import ctypes, os, signal\n\
+        clone = 56 if os.uname().machine == 'x86_64' else 220\n\
+        if ctypes.CDLL(None).syscall(clone, 0x8000 | signal.SIGCHLD, 0, 0, 0, 0) == 0:\n\
+        \tos.execvp('sleep', ['sleep', '6006'])";
+    let id = host.run(&["python3", "-c", script]);
+    host.until("the exit", |host| host.commands[&id].exit.is_some());
+    host.pump_for(Duration::from_millis(100));
+    assert!(!host.commands[&id].gone);
+    assert_eq!(processes_with("sleep 6006").len(), 1);
+    host.terminate(id);
+    host.until("its end", |host| host.commands[&id].gone);
+    assert!(processes_with("sleep 6006").is_empty());
+}
+
+#[test]
 fn c11_prepared_processes_that_were_stopped_become_their_programs_all_the_same() {
     let mut host = Host::new("stopped");
     host.until("prepared processes", |host| host.prepared.len() >= 4);
