@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use process::{Pid, environment::Environment, image::ExecImage, stdio};
+use process::{Pid, environment::Environment, image::ExecImage, stdio, table};
 use rustix::fs::MemfdFlags;
 use tokio::{io::Interest, runtime::Handle, sync::Notify};
 
@@ -74,7 +74,7 @@ pub fn arm(runtime: &Handle, packed: PackedSupervisor) {
 /// A session begins. The guard is started by the first one, in the background.
 pub fn begin(session: Pid) {
     if let Some(guard) = &mut *lock() {
-        guard.roll.begins(session.as_raw_pid());
+        guard.roll.begins(session.as_raw_pid(), table::now());
         guard.tell();
         if matches!(guard.post, Post::Vacant(since) if since.is_none_or(|since| since <= Instant::now())) {
             guard.call();

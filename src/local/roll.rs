@@ -4,29 +4,31 @@
 //! So what is kept is bounded by the sessions that live and those that it knows, however many began and ended meanwhile.
 
 use std::{
-    collections::{BTreeSet, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     io,
 };
 
 /// As one guard after another is told of it.
 #[derive(Debug, Default)]
 pub struct Roll {
-    living: HashSet<i32>,
+    /// With the moment of their beginning.
+    living: HashMap<i32, u64>,
     /// Told of, and not of their end.
     known: HashSet<i32>,
     untold: BTreeSet<i32>,
 }
 
 impl Roll {
-    /// A session begins. One that had its number may be known still: its end is told by this beginning.
-    pub fn begins(&mut self, session: i32) {
-        self.living.insert(session);
+    /// A session has begun by `moment`, after which whoever has its number in its place starts. One that had its number may be known
+    /// still: its end is told by this beginning.
+    pub fn begins(&mut self, session: i32, moment: u64) {
+        self.living.insert(session, moment);
         self.untold.insert(session);
     }
 
     /// A session has ended.
     pub fn ends(&mut self, session: i32) {
-        if !self.living.remove(&session) {
+        if self.living.remove(&session).is_none() {
             return;
         }
         if self.known.contains(&session) {
@@ -39,19 +41,19 @@ impl Roll {
     /// There is a new guard, which knows nothing.
     pub fn is_new(&mut self) {
         self.known.clear();
-        self.untold = self.living.iter().copied().collect();
+        self.untold = self.living.keys().copied().collect();
     }
 
     /// Tells what is untold by `send`, which takes a record or fails.
     ///
     /// # Errors
     /// The first of `send`; what it did not take is still untold.
-    pub fn tell(&mut self, mut send: impl FnMut([u8; 8]) -> io::Result<()>) -> io::Result<()> {
+    pub fn tell(&mut self, mut send: impl FnMut([u8; 16]) -> io::Result<()>) -> io::Result<()> {
         while let Some(&session) = self.untold.first() {
-            let lives = self.living.contains(&session);
-            send(record(session, lives))?;
+            let began = self.living.get(&session).copied();
+            send(record(session, began))?;
             self.untold.remove(&session);
-            if lives {
+            if began.is_some() {
                 self.known.insert(session);
             } else {
                 self.known.remove(&session);
@@ -62,10 +64,11 @@ impl Roll {
 }
 
 /// As `crates/supervisor/src/guard.rs` reads it.
-fn record(session: i32, lives: bool) -> [u8; 8] {
-    let mut record = [0; 8];
+fn record(session: i32, began: Option<u64>) -> [u8; 16] {
+    let mut record = [0; 16];
     record[..4].copy_from_slice(&session.to_ne_bytes());
-    record[4..].copy_from_slice(&u32::from(lives).to_ne_bytes());
+    record[4..8].copy_from_slice(&u32::from(began.is_some()).to_ne_bytes());
+    record[8..].copy_from_slice(&began.unwrap_or_default().to_ne_bytes());
     record
 }
 
@@ -81,8 +84,10 @@ mod tests {
             if heard.len() == room {
                 return Err(io::ErrorKind::WouldBlock.into());
             }
-            let [a, b, c, d, lives, ..] = record;
-            heard.push((i32::from_ne_bytes([a, b, c, d]), lives == u8::from(cfg!(target_endian = "little"))));
+            let [a, b, c, d, lives, _, _, _, moment @ ..] = record;
+            let lives = lives == u8::from(cfg!(target_endian = "little"));
+            assert_eq!(u64::from_ne_bytes(moment), if lives { 5 } else { 0 });
+            heard.push((i32::from_ne_bytes([a, b, c, d]), lives));
             Ok(())
         });
         assert_eq!(told.is_err(), heard.len() == room && !roll.untold.is_empty());
@@ -92,18 +97,18 @@ mod tests {
     #[test]
     fn c75_a_guard_that_lagged_is_told_what_is_so_by_then() {
         let mut roll = Roll::default();
-        roll.begins(10);
-        roll.begins(11);
+        roll.begins(10, 5);
+        roll.begins(11, 5);
         assert_eq!(heard(&mut roll, 9), [(10, true), (11, true)]);
         // All that is missed.
         for session in 100..1100 {
-            roll.begins(session);
+            roll.begins(session, 5);
             roll.ends(session);
         }
         roll.ends(10);
-        roll.begins(12);
+        roll.begins(12, 5);
         roll.ends(11);
-        roll.begins(11);
+        roll.begins(11, 5);
         assert_eq!(roll.untold.len(), 3);
         assert_eq!(heard(&mut roll, 1), [(10, false)]);
         assert_eq!(heard(&mut roll, 9), [(11, true), (12, true)]);
@@ -114,7 +119,7 @@ mod tests {
     fn c75_a_new_guard_is_told_of_everything_that_lives() {
         let mut roll = Roll::default();
         for session in 10..13 {
-            roll.begins(session);
+            roll.begins(session, 5);
         }
         assert_eq!(heard(&mut roll, 2), [(10, true), (11, true)]);
         roll.ends(10);

@@ -57,6 +57,11 @@ pub fn stat(pid: Pid) -> io::Result<Stat> {
     system::stat(pid)
 }
 
+/// The present moment in the measure of [`Stat::start_time`]: whoever is there now has not started later.
+pub fn now() -> u64 {
+    system::now()
+}
+
 /// The real user of process `pid`.
 pub fn user(pid: Pid) -> io::Result<u32> {
     system::user(pid)
@@ -77,5 +82,14 @@ mod tests {
         let snapshot = snapshot().unwrap();
         assert!(snapshot.processes.iter().any(|stat| stat.pid == own.as_raw_pid()));
         assert_eq!(user(own).unwrap(), rustix::process::getuid().as_raw());
+    }
+
+    #[test]
+    fn who_is_there_has_not_started_later_and_who_comes_does_not_start_before() {
+        let before = now();
+        let child = crate::testing::Fixture::shell("sleep 60");
+        let start_time = stat(child.pid).unwrap().start_time;
+        assert!((before..=now()).contains(&start_time));
+        child.kill();
     }
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use rustix::process::Pid;
+use rustix::time::{ClockId, clock_gettime};
 
 use super::{Snapshot, Stat};
 
@@ -33,6 +34,14 @@ fn parse_stat(text: &[u8]) -> Option<Stat> {
         terminal: number(4)?,
         start_time: rest.get(19)?.parse().ok()?,
     })
+}
+
+/// Clock ticks since boot.
+pub fn now() -> u64 {
+    let time = clock_gettime(ClockId::Boottime);
+    let (seconds, nanoseconds) = (u64::try_from(time.tv_sec).unwrap_or(0), u64::try_from(time.tv_nsec).unwrap_or(0));
+    let ticks = rustix::param::clock_ticks_per_second();
+    seconds * ticks + nanoseconds * ticks / 1_000_000_000
 }
 
 /// The real user of process `pid`. Not the owner of its `/proc` directory, which is root for a non-dumpable one.

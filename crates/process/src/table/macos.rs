@@ -31,6 +31,12 @@ pub fn stat(pid: Pid) -> io::Result<Stat> {
     })
 }
 
+/// Microseconds since 1970.
+pub fn now() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
+
 /// The real user of process `pid`.
 pub fn user(pid: Pid) -> io::Result<u32> {
     Ok(info(pid.as_raw_pid())?.pbi_ruid)
