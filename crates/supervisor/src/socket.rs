@@ -5,8 +5,10 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, SocketAddrUnix, SocketFlags, SocketType,
@@ -18,6 +20,9 @@ pub const NAME: &str = "supervisor.sock";
 pub const TAKEN: u8 = b'T';
 /// Descriptors that a joiner hands over: stdin, stdout, its environment (a memfd with entries that end in NUL).
 pub const HANDED: usize = 3;
+/// How long [`lock_soon`] tries, and how often.
+const PATIENCE: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(10);
 
 fn address() -> io::Result<SocketAddrUnix> {
     Ok(SocketAddrUnix::new(NAME)?)
@@ -37,7 +42,7 @@ pub fn connect() -> io::Result<OwnedFd> {
 /// Binds a new door, mode 0600, in place of one that nobody listens at. Call with [`lock`] held.
 pub fn listen() -> io::Result<OwnedFd> {
     match rustix::fs::unlink(NAME) {
-        Ok(()) | Err(rustix::io::Errno::NOENT) => {}
+        Ok(()) | Err(Errno::NOENT) => {}
         Err(error) => return Err(error.into()),
     }
     let socket = socket()?;
@@ -51,9 +56,24 @@ pub fn listen() -> io::Result<OwnedFd> {
 
 /// Locks the current directory against others that start or end a resident, until dropped. Leaves no file.
 pub fn lock() -> io::Result<OwnedFd> {
-    let directory = rustix::fs::open(".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let directory = directory()?;
     rustix::io::retry_on_intr(|| rustix::fs::flock(&directory, FlockOperation::LockExclusive))?;
     Ok(directory)
+}
+
+/// The same for who has something to do that can't wait for long: whoever has the lock may be stopped.
+pub fn lock_soon() -> io::Result<OwnedFd> {
+    let (directory, deadline) = (directory()?, Instant::now() + PATIENCE);
+    loop {
+        match rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK | Errno::INTR) if Instant::now() < deadline => std::thread::sleep(PAUSE),
+            result => return Ok(result.map(|()| directory)?),
+        }
+    }
+}
+
+fn directory() -> io::Result<OwnedFd> {
+    Ok(rustix::fs::open(".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
 /// Whether the other end belongs to this very user.

@@ -31,10 +31,11 @@ pub fn remove_unfinished_in(spill: &Path) {
 /// files stay.
 ///
 /// Works in the current directory, the runtime root. To be called while the listener is still open: as long as it is,
-/// joiners get through to it and nobody puts another door in its place.
+/// joiners get through to it and nobody puts another door in its place. A door that had to stay, since somebody else held the lock, is
+/// one that nobody listens at: the next joiner puts another one there.
 pub fn remove(root: &Path, spill: &Path) -> io::Result<()> {
-    let _lock = socket::lock()?;
     remove_unfinished_in(spill);
+    let _lock = socket::lock_soon()?;
     std::fs::remove_file(socket::NAME)?;
     // A joiner that is in it already fails and is started again by its host, which makes it anew.
     let _ = std::fs::remove_dir(root);

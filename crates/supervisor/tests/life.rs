@@ -139,6 +139,21 @@ fn c35_when_the_worker_is_killed_its_guardian_ends_everything_and_the_next_join_
 }
 
 #[test]
+fn c35_whoever_is_stopped_while_it_starts_a_resident_does_not_keep_a_guardian_from_its_duty() {
+    let mut host = Host::new("locked");
+    let id = host.run(&["bash", "-c", "trap '' TERM HUP; sleep 6109 & sleep 6109"]);
+    host.started(id);
+    host.until("its children", |_| processes_with("sleep 6109").len() >= 2);
+    // What such a joiner has in hand.
+    let root = std::fs::File::open(&host.root).unwrap();
+    rustix::fs::flock(&root, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let (_, worker) = resident(&host);
+    kill(worker);
+    host.until("the joiner's end", |host| host.line.is_none());
+    wait_for("the end of all it ran", || processes_with("sleep 6109").is_empty());
+}
+
+#[test]
 fn c35_when_the_guardian_is_killed_the_worker_and_its_programs_go_with_it() {
     let mut host = Host::new("guardian");
     let root = host.root.clone();
@@ -362,6 +377,8 @@ fn c24_a_copy_of_the_sandbox_ends_the_supervisor_that_was_woken_in_it() {
     other.until("the refusal", |other| other.refused);
     host.until("the end of the original", |host| host.line.is_none());
     wait_for("the end of what it ran", || processes_with("sleep 6104").is_empty());
+    // Who joins while this goes fails and is started again; there is nobody here who would.
+    wait_for("the removal of its folder", || !root.exists());
     let mut fresh = Host::session_in(&root, "another box");
     fresh.connect(Line::open(&root));
     assert_eq!(fresh.output(&["echo", "hi"]).1, "hi\n");
