@@ -81,9 +81,10 @@ impl Search {
         let (mut living, mut sure) = (Vec::new(), !snapshot.incomplete);
         for stat in snapshot.processes.iter().filter(|stat| stat.session == session.as_raw_pid()) {
             match confirm(stat, session) {
-                Some(member) => living.push(member),
-                None if self.leaders_ended && stat.pid == stat.session => {}
-                None => sure &= !self.ended.insert((stat.pid, stat.start_time)),
+                Ok(Some(member)) => living.push(member),
+                Ok(None) if self.leaders_ended && stat.pid == stat.session => {}
+                Ok(None) => sure &= !self.ended.insert((stat.pid, stat.start_time)),
+                Err(_) => sure = false,
             }
         }
         match (living.is_empty(), sure) {
@@ -123,13 +124,17 @@ pub fn members(session: Pid) -> io::Result<Vec<Member>> {
     seen(session).map(Seen::into_members)
 }
 
-/// Opens the process first and reads its facts again then, so that both are of one process.
-fn confirm(stat: &Stat, session: Pid) -> Option<Member> {
-    let pid = Pid::from_raw(stat.pid)?;
-    let pidfd = PidFd::open(pid).ok()?;
-    let now = table::stat(pid).ok()?;
+/// Opens the process first and reads its facts again then, so that both are of one process. An error when there is no room for that.
+fn confirm(stat: &Stat, session: Pid) -> io::Result<Option<Member>> {
+    let Some(pid) = Pid::from_raw(stat.pid) else { return Ok(None) };
+    let held = PidFd::open(pid).and_then(|pidfd| Ok((pidfd, table::stat(pid)?)));
+    let (pidfd, now) = match held {
+        Err(error) if table::is_want(&error) => return Err(error),
+        Err(_) => return Ok(None),
+        Ok(held) => held,
+    };
     let same = now.start_time == stat.start_time && now.session == session.as_raw_pid();
-    (same && pidfd.is_alive()).then_some(Member { stat: now, pidfd })
+    Ok((same && pidfd.is_alive()).then_some(Member { stat: now, pidfd }))
 }
 
 #[cfg(test)]

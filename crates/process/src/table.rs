@@ -52,6 +52,12 @@ pub struct Snapshot {
     pub incomplete: bool,
 }
 
+/// Whether something could not be learned for want of descriptors or memory: that says nothing about what was asked, and may be otherwise
+/// in a moment.
+pub fn is_want(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM))
+}
+
 /// Facts of process `pid`; `ENOENT` or `ESRCH` when there is none.
 pub fn stat(pid: Pid) -> io::Result<Stat> {
     system::stat(pid)

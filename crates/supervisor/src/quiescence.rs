@@ -149,8 +149,10 @@ impl Passes {
                 Some(snapshot) => snapshot,
                 None => match table::snapshot() {
                     Ok(snapshot) => snapshot,
-                    // Without a table, what the kernel says of our own children must do.
-                    Err(_) if session::has_no_living_child(leader) => return Found::Nobody,
+                    // Without a table, what the kernel says of our own children must do. One that only can't be read now may yet be.
+                    Err(error) if !table::is_want(&error) && session::has_no_living_child(leader) => {
+                        return Found::Nobody;
+                    }
                     Err(_) => return Found::Unsure,
                 },
             };

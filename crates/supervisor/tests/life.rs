@@ -367,6 +367,34 @@ fn without_descriptors_a_command_is_refused_alone_and_the_next_may_run() {
 }
 
 #[test]
+fn c31_without_descriptors_nobody_is_taken_for_gone() {
+    const LIMIT: usize = 60;
+    let root = host::scratch("descriptors-gone");
+    let mut host = Host::session(&root, Settings::default(), true);
+    let limit = format!("--nofile={LIMIT}:{LIMIT}");
+    host.connect(Line::open_with(&["prlimit", &limit, "--"], &root));
+    let id = host.run(&["bash", "-c", "set -m; sleep 6107 & sleep 6107"]);
+    let pid = host.started(id);
+    host.until("its children", |_| processes_with("sleep 6107").len() == 3);
+    let (_, worker) = resident(&host);
+    let open = || std::fs::read_dir(format!("/proc/{worker}/fd")).unwrap().count();
+    let mut guests = Vec::new();
+    host.until("the last descriptor", |_| {
+        guests.push(std::os::unix::net::UnixStream::connect(root.join("supervisor.sock")).unwrap());
+        open() == LIMIT
+    });
+    kill(pid);
+    host.until("its exit", |host| host.commands[&id].exit.is_some());
+    host.pump_for(Duration::from_millis(200));
+    assert!(!host.commands[&id].gone);
+    guests.clear();
+    host.terminate(id);
+    host.until("the end", |host| host.commands[&id].gone);
+    assert!(processes_with("sleep 6107").is_empty());
+    host.shut_down();
+}
+
+#[test]
 fn c24_a_copy_of_the_sandbox_ends_the_supervisor_that_was_woken_in_it() {
     let mut host = Host::new("copy");
     let root = host.root.clone();

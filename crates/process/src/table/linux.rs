@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use rustix::process::Pid;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{Snapshot, Stat};
+use super::{Snapshot, Stat, is_want};
 
 /// Facts of process `pid`; `ENOENT` or `ESRCH` when there is none.
 pub fn stat(pid: Pid) -> io::Result<Stat> {
@@ -54,7 +54,7 @@ pub fn user(pid: Pid) -> io::Result<u32> {
 
 /// Reads the facts of all processes once.
 pub fn snapshot() -> io::Result<Snapshot> {
-    if !shows_this_namespace() {
+    if !shows_this_namespace()? {
         return Err(io::Error::new(io::ErrorKind::Unsupported, "/proc is not that of this pid namespace"));
     }
     let mut snapshot = Snapshot::default();
@@ -66,6 +66,7 @@ pub fn snapshot() -> io::Result<Snapshot> {
         }
         match read_stat(&entry.path().join("stat")) {
             Ok(stat) => snapshot.processes.push(stat),
+            Err(error) if is_want(&error) => return Err(error),
             Err(_) => snapshot.incomplete = true,
         }
     }
@@ -74,12 +75,15 @@ pub fn snapshot() -> io::Result<Snapshot> {
 
 /// Whether the numbers in `/proc` mean what they mean to the system calls of this process. Whoever enters a pid namespace without mounting
 /// `/proc` anew (`unshare --pid`, `bwrap --unshare-pid`) sees the numbers of the outer one.
-fn shows_this_namespace() -> bool {
+fn shows_this_namespace() -> io::Result<bool> {
     // One number for each namespace from that of `/proc` inwards.
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = match std::fs::read_to_string("/proc/self/status") {
+        Err(error) if is_want(&error) => return Err(error),
+        status => status.unwrap_or_default(),
+    };
     let numbers =
         ["NSpid:", "Pid:"].into_iter().find_map(|name| status.lines().find_map(|line| line.strip_prefix(name)));
-    numbers.is_some_and(|numbers| numbers.trim() == std::process::id().to_string())
+    Ok(numbers.is_some_and(|numbers| numbers.trim() == std::process::id().to_string()))
 }
 
 #[cfg(test)]
