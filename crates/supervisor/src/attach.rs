@@ -22,6 +22,8 @@ const MOST_GUESTS: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long the door is not looked at when there are no descriptors for guests.
 const AWAY: Duration = Duration::from_millis(200);
+/// Descriptors that are kept for joiners, each of which takes four: a host must be able to come again however many its commands have.
+const RESERVE: usize = 8;
 /// Reads from one host in a row, before others have their turn.
 const READS: usize = 8;
 
@@ -33,6 +35,7 @@ pub struct Door {
     connections: HashMap<u32, Connection>,
     environments: HashMap<u32, OwnedFd>,
     attached: Option<u32>,
+    reserve: Vec<OwnedFd>,
     away_until: Option<Time>,
     count: u32,
     scratch: Vec<u8>,
@@ -43,16 +46,34 @@ impl Door {
     pub fn open(listener: OwnedFd, poller: &Poller) -> std::io::Result<Self> {
         process::stdio::set_nonblocking(&listener)?;
         poller.add(&listener, Token::Door, Interest::Readable)?;
-        Ok(Self {
+        let mut door = Self {
             listener,
             joiners: HashMap::new(),
             connections: HashMap::new(),
             environments: HashMap::new(),
             attached: None,
+            reserve: Vec::new(),
             away_until: None,
             count: 0,
             scratch: Vec::new(),
-        })
+        };
+        door.restock();
+        Ok(door)
+    }
+
+    /// Lays descriptors by for the next joiners, as far as there are any, once nobody is on the way in who may need them.
+    pub fn restock(&mut self) {
+        while self.joiners.is_empty() && self.reserve.len() < RESERVE {
+            match rustix::io::fcntl_dupfd_cloexec(&self.listener, 3) {
+                Ok(descriptor) => self.reserve.push(descriptor),
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Whether there are descriptors for joiners, so that what can wait may take others.
+    pub fn is_stocked(&self) -> bool {
+        !self.reserve.is_empty()
     }
 
     /// Lets nobody in any more.
@@ -96,6 +117,8 @@ impl Worker {
     /// Joiners connect.
     pub fn on_door(&mut self) {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        // For who comes in now, and for what is brought.
+        self.door.reserve.clear();
         loop {
             let joiner = match rustix::net::accept_with(&self.door.listener, flags) {
                 Ok(joiner) => joiner,

@@ -126,10 +126,13 @@ impl Worker {
     }
 
     fn refill_pool(&mut self) {
+        self.door.restock();
         if self.ending.is_some() {
             return;
         }
-        self.pool.refill(self.now);
+        if self.door.is_stocked() {
+            self.pool.refill(self.now);
+        }
         if self.door.is_attached() {
             let pids = self.pool.announce();
             self.tell_prepared(pids);
@@ -156,7 +159,7 @@ impl Worker {
         let members = stirred().filter_map(|command| Some(command.member.as_ref()?.wakes()));
         let silence = (!self.door.is_attached()).then(|| self.silence.wakes(self.orphan_limit())).flatten();
         let shrink = (self.budget.spent() > 0).then_some(self.shrink_at);
-        let pool = self.ending.is_none().then(|| self.pool.wakes()).flatten();
+        let pool = (self.ending.is_none() && self.door.is_stocked()).then(|| self.pool.wakes()).flatten();
         let others = [
             self.link.poll_timeout(),
             self.look_at,

@@ -395,6 +395,25 @@ fn c31_without_descriptors_nobody_is_taken_for_gone() {
 }
 
 #[test]
+fn c82_a_host_comes_again_however_many_descriptors_its_commands_have() {
+    // What one command takes more or less is left of them.
+    for limit in 100..106 {
+        let mut host = Host::session(&host::scratch("descriptors-line"), Settings::default(), true);
+        let root = host.root.clone();
+        host.connect(Line::open_with(&["prlimit", &format!("--nofile={limit}:{limit}"), "--"], &root));
+        let ids: Vec<u32> = (0..60).map(|_| host.run(&["sleep", "61"])).collect();
+        host.until("all answers", |host| {
+            ids.iter().all(|id| host.commands[id].pid.is_some() || host.commands[id].failure.is_some())
+        });
+        assert!(ids.iter().any(|id| host.commands[id].failure.is_some()));
+        host.cut();
+        host.connect(Line::open(&root));
+        host.until("the attachment", |host| host.link.is_attached());
+        host.shut_down();
+    }
+}
+
+#[test]
 fn c24_a_copy_of_the_sandbox_ends_the_supervisor_that_was_woken_in_it() {
     let mut host = Host::new("copy");
     let root = host.root.clone();
