@@ -181,6 +181,9 @@ impl Output {
 
     /// The disk said what became of the spill file; the end to say, if it waited for that.
     pub fn spill_finished(&mut self, kept: bool) -> Option<StreamEnd> {
+        if let Some(spill) = &mut self.spill {
+            spill.finished();
+        }
         let reason = self.ending.take()?;
         self.over = true;
         Some(StreamEnd { offset: 0, reason, spilled: kept })

@@ -25,6 +25,8 @@ pub struct Spill {
     held: Vec<u8>,
     begun: bool,
     lost: bool,
+    /// The disk is to remove it.
+    leaving: bool,
     pending: usize,
     complete: u64,
     told: u64,
@@ -52,6 +54,7 @@ impl Spill {
             held: Vec::new(),
             begun: false,
             lost: false,
+            leaving: false,
             pending: 0,
             complete: 0,
             told: 0,
@@ -88,7 +91,7 @@ impl Spill {
         self.lost = true;
         self.held = Vec::new();
         if self.begun {
-            disk.submit(Job::Finish { key: self.key, keep: false });
+            self.leaving = disk.submit(Job::Finish { key: self.key, keep: false });
         }
         News::Lost
     }
@@ -123,12 +126,39 @@ impl Spill {
         (self.told != self.complete && !self.lost).then_some(self.told_at + TELL)
     }
 
-    /// The stream ended, whole or not. False when there is no file to wait for.
+    /// The stream ended, whole or not. False when there is no file to wait for; one that was lost is waited for until it is removed.
     pub fn finish(&mut self, whole: bool, disk: &mut Disk) -> bool {
         if !self.begun || self.lost {
-            return false;
+            return self.leaving;
         }
         let keep = whole && self.taken > self.tail;
         disk.submit(Job::Finish { key: self.key, keep })
+    }
+
+    /// The disk has ended the file.
+    pub fn finished(&mut self) {
+        self.leaving = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+    use super::*;
+
+    #[test]
+    fn c17_the_end_of_a_stream_over_its_cap_waits_until_its_file_is_removed() {
+        let mut disk = Disk::new().unwrap();
+        let path = std::env::temp_dir().join(format!("spill-over-{}", std::process::id())).join("1-stdout.log");
+        let mut spill = Spill::new((1, 0), path, &control::Spill { tail: 1, cap: 10 });
+        assert_eq!(spill.push(b"12345", &mut disk), None);
+        assert_eq!(spill.push(b"67890a", &mut disk), Some(News::Lost));
+        assert!(spill.finish(true, &mut disk));
+        spill.finished();
+        assert!(!spill.finish(true, &mut disk));
+        let directory = spill.path.parent().unwrap();
+        while std::fs::remove_dir(directory).is_err() {
+            std::thread::yield_now();
+        }
     }
 }
