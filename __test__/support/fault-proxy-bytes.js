@@ -3,6 +3,7 @@
  * @module test/support/fault-proxy-bytes
  */
 import net from 'node:net'
+import { reset } from './reset.js'
 
 /** What happens to the bytes of each connection. */
 export class ByteFaults {
@@ -151,10 +152,4 @@ class Pair {
     })
     from.on('end', () => { if (!this.#frozen) to.end() })
   }
-}
-
-/** Node 20 never frees a socket that is reset after its `end()`. */
-function reset(socket) {
-  if (socket.writableEnded) socket.destroy()
-  else socket.resetAndDestroy()
 }

@@ -5,6 +5,7 @@
 import http from 'node:http'
 import http2 from 'node:http2'
 import https from 'node:https'
+import { reset } from './reset.js'
 
 /** An end-of-stream message of the Connect protocol without an error. */
 const END_FRAME = Buffer.from([2, 0, 0, 0, 2, ...Buffer.from('{}')])
@@ -175,5 +176,5 @@ function drop(response, how) {
   if (how === 'fin') socket.end(() => socket.destroy())
   // What is encrypted has no reset of its own; without its last word it is as broken.
   else if (socket.encrypted) socket.destroy()
-  else socket.resetAndDestroy()
+  else reset(socket)
 }

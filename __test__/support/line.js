@@ -8,6 +8,7 @@
 import net from 'node:net'
 import { Direction } from './direction.js'
 import { RequestCounter } from './requests.js'
+import { reset } from './reset.js'
 
 /**
  * @typedef {object} LineOptions
@@ -82,14 +83,6 @@ export class Line {
       end.on('close', () => { if (other.destroyed) this.#pairs.delete(pair) })
     }
   }
-}
-
-/**
- * Node 20 never frees a socket that is reset after its `end()`, and then spins for ever at exit.
- */
-function reset(socket) {
-  if (socket.writableEnded) socket.destroy()
-  else socket.resetAndDestroy()
 }
 
 /**
