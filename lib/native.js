@@ -3,6 +3,7 @@
  * @module dsh-subprocess-native/lib/native
  */
 import { AsyncResource } from 'node:async_hooks'
+import { onAbort } from './abort.js'
 import { loadAddon } from './load.js'
 
 const addon = loadAddon()
@@ -73,7 +74,7 @@ export function answered(request, signal) {
   return new Promise((resolve, reject) => {
     const end = () => {
       forget(request.id)
-      signal?.removeEventListener('abort', onAbort)
+      stopListening()
     }
     const onAnswer = () => {
       const answer = request.take()
@@ -81,15 +82,16 @@ export function answered(request, signal) {
       end()
       resolve(answer)
     }
-    const onAbort = () => {
+    const giveUp = () => {
       request.cancel()
       end()
       waker.hold()
       reject(signal.reason)
     }
-    signal?.addEventListener('abort', onAbort, { once: true })
+    const stopListening = onAbort(signal, giveUp)
     listen(request.id, onAnswer)
-    onAnswer()
+    if (signal?.aborted) giveUp()
+    else onAnswer()
   })
 }
 

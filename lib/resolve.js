@@ -3,6 +3,7 @@
  * @module dsh-subprocess-native/lib/resolve
  */
 import { posix } from 'node:path'
+import { onAbort } from './abort.js'
 import { toError } from './errors.js'
 import { answered } from './native.js'
 
@@ -42,11 +43,9 @@ export async function resolveIn(native, sandboxId, command, { path, cwd, signal 
  * @returns {Promise<T>}
  */
 export function unlessAborted(promise, signal) {
-  if (signal === undefined) return promise
   return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason)
-    signal.addEventListener('abort', onAbort, { once: true })
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
-    if (signal.aborted) onAbort()
+    const giveUp = () => reject(signal.reason)
+    promise.then(resolve, reject).finally(onAbort(signal, giveUp))
+    if (signal?.aborted) giveUp()
   })
 }

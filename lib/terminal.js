@@ -8,6 +8,8 @@ import { Setup } from './setup.js'
 import { TerminalOutput } from './streams.js'
 import { requireSize, sizeOf, variables } from './validate.js'
 
+/** How long a reader that stalled may hold up the outcome of a terminal that is terminated, in milliseconds. */
+const STALLED_MS = 100
 const SIGNALS = new Set(['SIGINT', 'SIGTERM', 'SIGKILL', 'SIGTSTP', 'SIGHUP'])
 
 /**
@@ -68,6 +70,8 @@ export class TerminalHandle {
     this.waiters = new Set()
     this.cleanup = undefined
     this.terminating = false
+    this.isTelling = false
+    this.hurry = undefined
     this.done = new Promise((resolve, reject) => Object.assign(this, { resolveDone: resolve, rejectDone: reject }))
     this.started = new Promise((resolve, reject) => Object.assign(this, { resolveStarted: resolve, rejectStarted: reject }))
     this.done.catch(() => {})
@@ -143,6 +147,7 @@ export class TerminalHandle {
    */
   terminate() {
     this.terminating = true
+    this.hurry?.(STALLED_MS)
     this.dropWrites()
     for (const abort of [...this.operations]) abort()
     this.cleanup ??= this.untilGone().catch(error => {
@@ -178,6 +183,29 @@ export class TerminalHandle {
   /** Whether nothing is left of it. */
   isOver() {
     return this.native.outcome() !== null && this.native.tree()?.gone === true
+  }
+
+  /**
+   * What the program showed is told before its end is, to whoever reads it. He may have got the terminal just now: a program that was over
+   * at once told its end before anybody could listen. A reader that has stalled is waited for as long as a command's, but not by `terminate`.
+   */
+  afterOutput(tell) {
+    setImmediate(() => {
+      if (!this.output.isRead()) return tell()
+      let timer
+      const end = () => {
+        clearTimeout(timer)
+        this.hurry = undefined
+        tell()
+      }
+      this.hurry = ms => {
+        clearTimeout(timer)
+        timer = setTimeout(end, ms)
+      }
+      this.hurry(this.terminating ? STALLED_MS : this.spec.graceMs)
+      // Its reader has its turn between the stream's end and ours.
+      this.output.once('close', () => setImmediate(end))
+    })
   }
 
   requireOpen() {
@@ -241,7 +269,8 @@ export class TerminalHandle {
     if (outcome === null) return
     const { exitCode, signal, error } = outcome
     if (error === null) {
-      this.resolveDone({ exitCode, signal })
+      if (!this.isTelling) this.afterOutput(() => this.resolveDone({ exitCode, signal }))
+      this.isTelling = true
       // A terminal does not outlive its program: what that left in the background has nobody who would end it.
       if (this.native.tree()?.gone !== true) this.native.terminate()
       // If it is not known to have begun: nothing could be done with it, so nobody gets it.

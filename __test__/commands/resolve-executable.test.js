@@ -81,3 +81,18 @@ matrix('C40 what is found is what runs', async () => {
   const { stdout } = await world.run([found, '-c', 'import sys; print(sys.version_info[0])'])
   assert.equal(stdout, '3\n')
 })
+
+matrix('C40 lookups at once leave one listener on their signal', async () => {
+  const warnings = []
+  const note = warning => warnings.push(warning.name)
+  process.on('warning', note)
+  const { signal } = new AbortController()
+  await Promise.all(Array.from({ length: 40 }, () => resolve('sh', undefined, signal)))
+  await new Promise(setImmediate)
+  process.off('warning', note)
+  assert.deepEqual(warnings, [])
+})
+
+matrix('C40 null stands for what is left out', async () => {
+  assert.equal(await resolve(`${world.cwd}/bin/tool`, null, null), `${world.cwd}/bin/tool`)
+})

@@ -62,6 +62,8 @@ test('D12 executables are found as the original finds them', async () => {
   const { subprocess } = world
   assert.equal(await subprocess.resolveExecutable('/bin/sh'), '/bin/sh')
   assert.equal(await subprocess.resolveExecutable('sh', { PATH: '/nowhere:/bin' }), '/bin/sh')
+  assert.equal(await subprocess.resolveExecutable('/bin/sh', null, null), '/bin/sh')
+  assert.match(await subprocess.resolveExecutable('sh', null, null), /\/sh$/)
   const cwd = process.cwd()
   process.chdir('/')
   try {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { until, within } from '../support/deadline.js'
-import { PATIENCE_MS, bytesOf, isAlive, useWorld } from './support.js'
+import { PATIENCE_MS, World, bytesOf, isAlive, useWorld } from './support.js'
 
 const world = useWorld()
 const SHELL = ['bash', '--norc', '--noprofile', '-i']
@@ -135,6 +135,21 @@ open("${folder}/count","w").write(str(count))`
   const count = Number(readFileSync(join(folder, 'count')))
   rmSync(folder, { recursive: true })
   assert.ok(count >= 4 && count < 100_000, `${count} bytes were typed`)
+})
+
+test('C54 C60 a terminal that goes with more typed than its program ever read holds nobody else up', async () => {
+  const ends = { 'by terminate': terminal => terminal.terminate(), 'with its program': terminal => process.kill(terminal.pid, 'SIGKILL') }
+  for (const [how, end] of Object.entries(ends)) {
+    const one = await new World().load()
+    const terminal = await one.terminal(['bash', '-c', 'stty raw -echo; (trap "" TERM HUP; sleep 500) & echo up; wait'], { graceMs: 200 })
+    await within(new Promise(resolve => terminal.output.once('data', resolve)), PATIENCE_MS, 'a program')
+    await within(terminal.write('x'.repeat(200_000)), PATIENCE_MS, `what is typed before an end ${how}`)
+    await terminal.inspectForeground()
+    await end(terminal)
+    await within(terminal.done, PATIENCE_MS, `the end ${how}`)
+    assert.equal((await one.run(['echo', how])).stdout, `${how}\n`)
+    await one.dispose()
+  }
 })
 
 test('C52 a client whose server reads the terminal in another session waits', async () => {

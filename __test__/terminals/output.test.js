@@ -1,7 +1,7 @@
 /** What a program writes to its terminal: all of it, in order, before the end. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { EXTENDED, PATIENCE_MS, matrix, open, openShell, until, useWorld, within } from './world.js'
+import { EXTENDED, PATIENCE_MS, Screen, matrix, open, openShell, until, useWorld, within } from './world.js'
 
 const world = useWorld()
 
@@ -27,6 +27,18 @@ matrix('C51 when the output has ended, everything has been read whatever done sa
   const text = (await screen.read().bytes()).toString()
   assert.equal(text, Array.from({ length: 20_000 }, (_, at) => `${at + 1}\r\n`).join(''))
   assert.deepEqual(await within(outcome, PATIENCE_MS, 'the outcome'), { exitCode: 0, signal: null })
+})
+
+matrix('C51 who reads a terminal has had all of its output when done is told, although the program was over before anybody could', async () => {
+  const opening = world.subprocess.spawnTerminal({ argv: ['seq', '5000'], cwd: world.cwd, rows: 24, cols: 80, graceMs: PATIENCE_MS })
+  await new Promise(setImmediate)
+  // A busy harness hears of the start, the bytes and the end at once.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
+  const screen = new Screen(await within(opening, PATIENCE_MS, 'a terminal'))
+  screen.read()
+  await screen.done()
+  assert.equal(screen.text.split('\r\n').length, 5001)
+  assert.equal(screen.ended, true)
 })
 
 // https://github.com/microsoft/node-pty/issues/178

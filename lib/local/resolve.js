@@ -33,7 +33,7 @@ export async function resolveHere(command, env, signal) {
 
 /** An explicit entry counts as it is: `undefined` is no path at all. */
 function searchPath(env) {
-  const path = env !== undefined && 'PATH' in env ? env.PATH : process.env.PATH
+  const { PATH: path } = 'PATH' in Object(env) ? env : process.env
   return path ?? ''
 }
 

@@ -1,6 +1,6 @@
 //! A program's input: written as the program takes it.
 
-use std::{io, os::fd::OwnedFd, sync::Arc};
+use std::{io, os::fd::OwnedFd, sync::Arc, time::Duration};
 
 use tokio::{
     io::{Interest, unix::AsyncFd},
@@ -14,6 +14,8 @@ use crate::session::{command::Command, input::Left};
 const CHUNK: usize = 256 * 1024;
 /// The same for a terminal, whose kernel takes a few thousand at a time: what is in hand can't be taken back any more (C54).
 const TYPED: usize = 4 * 1024;
+/// How often a terminal that nobody has open is tried again.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Writes one input.
 #[derive(Debug)]
@@ -66,12 +68,21 @@ impl Writer {
                     continue;
                 }
             };
+            let closed = ready.ready().is_write_closed();
             match ready.try_io(|target| self.write_some(target.get_ref(), bytes)) {
                 Ok(written) => bytes = &bytes[written?..],
+                Err(_would_block) if closed => self.pause().await?,
                 Err(_would_block) => {}
             }
         }
         Ok(())
+    }
+
+    /// Waits for a terminal that everybody has closed and that has no room either: it says that it is ready for ever, so nothing else
+    /// would get a turn. Whoever is still in its session may open it again.
+    async fn pause(&self) -> io::Result<()> {
+        let _ = tokio::time::timeout(PAUSE, self.changed.notified()).await;
+        if self.command.is_input_closed() { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
     }
 
     fn write_some(&self, target: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
