@@ -138,7 +138,9 @@ impl Delivery {
             let word = first_word(&self.envd, direct::program(path, &self.settings.argv), path, running);
             match in_time(self.patience(), word).await {
                 // It was removed meanwhile.
-                Err(Mute::NotStarted(_)) if self.settings.installed.is_none() => self.known().path = None,
+                Err(Mute::NotStarted(_) | Mute::NotThere(_)) if self.settings.installed.is_none() => {
+                    self.known().path = None;
+                }
                 outcome => return outcome.map_err(Mute::into_error),
             }
         }
@@ -176,8 +178,9 @@ impl Delivery {
         self.known().brought.insert(path.clone());
         match self.in_parallel(binary, &path, compressed, running).await {
             Ok(attachment) => Ok((attachment, path)),
-            // The server took the body but stored something else, or the shell gave up before a slow upload was through.
-            Err(Mute::NoUpload) => {
+            // The server took the body but stored something else, the shell gave up before a slow upload was through, or somebody removed the
+            // binary.
+            Err(Mute::NoUpload | Mute::NotThere(_)) => {
                 self.in_parallel(binary, &path, false, running).await.map(|attachment| (attachment, path))
             }
             Err(Mute::NotStarted(DeliveryError::CannotExecute(text))) if text.contains(&path) => {

@@ -21,6 +21,8 @@ pub(super) enum Mute {
     OtherMachine(String),
     /// The shell line saw no complete upload.
     NoUpload,
+    /// The file was not there, or what would interpret it is not: another harness that ended may have removed it just then.
+    NotThere(String),
     /// It failed.
     Failed(DeliveryError),
 }
@@ -32,6 +34,7 @@ impl Mute {
             Self::NotStarted(error) | Self::Failed(error) => error,
             Self::OtherMachine(name) => DeliveryError::Machine(name),
             Self::NoUpload => DeliveryError::Upload,
+            Self::NotThere(text) => DeliveryError::CannotExecute(text),
         }
     }
 }
@@ -77,8 +80,9 @@ fn classify(ended: &Ended, stderr: &StderrTail, path: &str) -> Mute {
         }
         EXIT_UPLOAD => Mute::NoUpload,
         EXIT_PREPARE => Mute::Failed(DeliveryError::Prepare(text)),
+        127 if text.contains(path) => Mute::NotThere(text),
         // A shell takes a file that the kernel refuses for a script of its own and stumbles over it (2).
-        2 | 126 | 127 if text.contains(path) => Mute::NotStarted(DeliveryError::CannotExecute(text)),
+        2 | 126 if text.contains(path) => Mute::NotStarted(DeliveryError::CannotExecute(text)),
         126 | 127 => {
             Mute::NotStarted(DeliveryError::CannotExecute(if text.is_empty() { ended.status.clone() } else { text }))
         }

@@ -6,7 +6,7 @@ use super::binary::SupervisorBinary;
 
 /// The machine is another one than the binary's; stderr ends with `machine: NAME`.
 pub(super) const EXIT_MACHINE: i32 = 93;
-/// The uploaded file did not reach its size in time.
+/// The uploaded file did not reach its size in time, or the binary was removed before it could be started.
 pub(super) const EXIT_UPLOAD: i32 = 94;
 /// The file could not be made executable under its name.
 pub(super) const EXIT_PREPARE: i32 = 95;
@@ -26,7 +26,8 @@ const PATIENCE: u32 = 3000;
 /// - Programs get the environment that the daemon gave, which is not what a shell passes on: it adds variables of its own, and dash drops each
 ///   whose name is no identifier. So the binary is told of a file that holds what the kernel knows of this process, and removes it.
 /// - The binary is tried before anything depends on it. No shell of the usual three cleans up behind an `exec` that failed (bash forgets its
-///   traps, busybox runs the file as a script), and what would stay are its megabytes and that environment.
+///   traps, busybox runs the file as a script), and what would stay are its megabytes and that environment. Another harness that ends may
+///   remove it just then, and a third one bring it again: so it is condemned only when it fails twice.
 /// - What did not come within a second takes its time: then it is looked for less often, since each look costs processes.
 /// - `sleep` may know whole seconds only, or be missing: then fewer rounds are waited.
 const SCRIPT: &str = r#"
@@ -59,7 +60,10 @@ while [ ! -x "$bin" ]; do
   sleep "$pause" 2>/dev/null || { tick=100; sleep 1; }
 done
 rm -f "$up"
-"$bin" version >/dev/null || { left=$?; rm -f "$bin"; exit "$left"; }
+"$bin" version >/dev/null || {
+  [ -e "$bin" ] || exit 94
+  "$bin" version >/dev/null || { left=$?; rm -f "$bin"; exit "$left"; }
+}
 cat "/proc/$$/environ" >"$dir/environment.$$" || rm -f "$dir/environment.$$"
 umask "$umask"
 exec "$bin" "$@" "$dir/environment.$$"

@@ -200,6 +200,27 @@ fn many_lines_at_once_end_with_one_binary() {
     assert_eq!(place.names(), [".supervisor-x"]);
 }
 
+/// Removed by another harness as soon as it is tried the first time; `bring` tells what comes in its place, and how that ends.
+#[test]
+fn c64_a_binary_that_another_harness_removes_is_no_broken_one() {
+    const REMOVED: &[u8] = b"#!/bin/sh\nrm -f \"$0\"\nexit 127\n";
+    const REPLACED: &[u8] = b"#!/bin/sh\n[ -e \"$0.next\" ] || exit 3\nmv -f \"$0.next\" \"$0\"\nexit 127\n";
+    for (shell, bring) in shells().into_iter().flat_map(|shell| [false, true].map(|bring| (shell.clone(), bring))) {
+        let place = Place::new("removed", &shell);
+        fs::create_dir_all(place.path("")).unwrap();
+        let content = if bring { REPLACED } else { REMOVED };
+        fs::write(place.path(".upload"), content).unwrap();
+        if bring {
+            fs::write(place.path(".supervisor-x.next"), SUPERVISOR).unwrap();
+            fs::set_permissions(place.path(".supervisor-x.next"), fs::Permissions::from_mode(0o700)).unwrap();
+        }
+        let output = place.spawn_with(content, here(), 500, &all_tools()).wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(if bring { 0 } else { EXIT_UPLOAD }), "{shell:?} {text}");
+        assert_eq!(output.stdout.starts_with(b"ready "), bring, "{shell:?} {text}");
+    }
+}
+
 #[test]
 fn another_machine_has_its_own_exit_code_and_says_its_name() {
     for shell in shells() {

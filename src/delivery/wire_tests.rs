@@ -168,6 +168,18 @@ async fn an_upload_that_the_shell_does_not_see_is_repeated_uncompressed() {
 }
 
 #[tokio::test]
+async fn c64_a_binary_that_another_harness_removed_is_brought_once_more() {
+    let gone = || Program::Exits(127, "supervisor: 31: /r/.supervisor-0123456789ab: not found".into());
+    let server = server(move |_, starts| if starts == 1 { gone() } else { Program::Speaks }, |_| true).await;
+    timeout(LIMIT, delivery(&server, "0.6.13").attach()).await.unwrap().unwrap();
+    assert_eq!(server.got().iter().filter_map(start_request).count(), 2);
+    let server = self::server(move |_, _| gone(), |_| true).await;
+    let error = timeout(LIMIT, delivery(&server, "0.6.13").attach()).await.unwrap().unwrap_err();
+    assert!(matches!(&error, DeliveryError::CannotExecute(text) if text.ends_with("not found")), "{error:?}");
+    assert!(error.is_final());
+}
+
+#[tokio::test]
 async fn a_start_that_is_never_answered_is_given_up_once_the_upload_is_through_and_not_before() {
     const SILENT: Duration = Duration::from_millis(150);
     let silence = |upload: &'static [u8]| {
