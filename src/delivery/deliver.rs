@@ -59,6 +59,8 @@ struct Known {
     silent: u32,
 }
 
+/// How often a binary is brought that is not there when it is to be started: other harnesses that end remove it.
+const ATTEMPTS: u32 = 5;
 /// After so many silent attempts each further one gets twice the time of the one before: perhaps the sandbox is slow.
 const SILENT: u32 = 2;
 
@@ -176,13 +178,18 @@ impl Delivery {
         let compressed = self.envd.takes_gzip();
         // Even if it never speaks.
         self.known().brought.insert(path.clone());
-        match self.in_parallel(binary, &path, compressed, running).await {
+        let mut outcome = self.in_parallel(binary, &path, compressed, running).await;
+        for attempt in 1..ATTEMPTS {
+            let compressed = match outcome {
+                // The server took the body but stored something else, or the shell gave up before a slow upload was through.
+                Err(Mute::NoUpload) if attempt == 1 => false,
+                Err(Mute::NotThere(_)) => compressed,
+                _ => break,
+            };
+            outcome = self.in_parallel(binary, &path, compressed, running).await;
+        }
+        match outcome {
             Ok(attachment) => Ok((attachment, path)),
-            // The server took the body but stored something else, the shell gave up before a slow upload was through, or somebody removed the
-            // binary.
-            Err(Mute::NoUpload | Mute::NotThere(_)) => {
-                self.in_parallel(binary, &path, false, running).await.map(|attachment| (attachment, path))
-            }
             Err(Mute::NotStarted(DeliveryError::CannotExecute(text))) if text.contains(&path) => {
                 Err(Mute::Failed(DeliveryError::CannotExecute(text)))
             }
