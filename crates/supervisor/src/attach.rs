@@ -13,7 +13,7 @@ use rustix::net::SocketFlags;
 
 use crate::connection::{Connection, Read};
 use crate::poller::{Interest, Poller, Token};
-use crate::socket;
+use crate::socket::{self, HANDED};
 use crate::worker::Worker;
 
 /// Connections at once that have not said hello; more are turned away.
@@ -22,7 +22,8 @@ const MOST_GUESTS: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long the door is not looked at when there are no descriptors for guests.
 const AWAY: Duration = Duration::from_millis(200);
-/// Descriptors that are kept for joiners, each of which takes four: a host must be able to come again however many its commands have.
+/// Descriptors that are kept for joiners, each of which takes one and then [`HANDED`] more: a host must be able to come again however many
+/// its commands have.
 const RESERVE: usize = 8;
 /// Reads from one host in a row, before others have their turn.
 const READS: usize = 8;
@@ -61,9 +62,10 @@ impl Door {
         Ok(door)
     }
 
-    /// Lays descriptors by for the next joiners, as far as there are any, once nobody is on the way in who may need them.
+    /// Lays descriptors by for joiners, as far as there are any. They are given back just before each is needed: whatever else happens
+    /// meanwhile would take them.
     pub fn restock(&mut self) {
-        while self.joiners.is_empty() && self.reserve.len() < RESERVE {
+        while self.reserve.len() < RESERVE {
             match rustix::io::fcntl_dupfd_cloexec(&self.listener, 3) {
                 Ok(descriptor) => self.reserve.push(descriptor),
                 Err(_) => return,
@@ -73,7 +75,11 @@ impl Door {
 
     /// Whether there are descriptors for joiners, so that what can wait may take others.
     pub fn is_stocked(&self) -> bool {
-        !self.reserve.is_empty()
+        self.reserve.len() == RESERVE
+    }
+
+    fn make_room(&mut self, descriptors: usize) {
+        self.reserve.truncate(self.reserve.len().saturating_sub(descriptors));
     }
 
     /// Lets nobody in any more.
@@ -116,10 +122,14 @@ impl Door {
 impl Worker {
     /// Joiners connect.
     pub fn on_door(&mut self) {
+        self.let_in();
+        self.door.restock();
+    }
+
+    fn let_in(&mut self) {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        // For who comes in now, and for what is brought.
-        self.door.reserve.clear();
         loop {
+            self.door.make_room(1);
             let joiner = match rustix::net::accept_with(&self.door.listener, flags) {
                 Ok(joiner) => joiner,
                 Err(Errno::AGAIN | Errno::CONNABORTED | Errno::INTR) => return,
@@ -153,6 +163,12 @@ impl Worker {
 
     /// A joiner has sent its streams, or has gone.
     pub fn on_joiner(&mut self, number: u32) {
+        self.door.make_room(HANDED);
+        self.take_streams(number);
+        self.door.restock();
+    }
+
+    fn take_streams(&mut self, number: u32) {
         let Some(joiner) = self.door.joiners.get(&number) else { return self.disconnect(number) };
         match socket::receive(joiner) {
             Ok([input, output, environment]) => {

@@ -169,7 +169,7 @@ fn c31_gone_is_never_said_while_a_member_lives() {
     let mut host = Host::new("early-gone");
     // Chains of orphans: each dies just after it has made the next.
     let script = "link() { if [ $1 -gt 0 ]; then ( link $(($1 - 1)) ) & fi; }; link 6; exit 0";
-    let mut open: Vec<u32> = (0..300).map(|_| host.run(&["bash", "-c", script])).collect();
+    let mut open: Vec<u32> = (0..150).map(|_| host.run(&["bash", "-c", script])).collect();
     let mut early = 0;
     host.until("all ends", |host| {
         open.retain(|id| {
