@@ -12,7 +12,7 @@ use super::{
     flow::Flow,
     ladder::Ladder,
     leader::Leader,
-    life::{Life, Reading},
+    life::{Life, Unread},
     living::Living,
     terminal::Far,
     tree::Tree,
@@ -26,7 +26,7 @@ pub struct Streams {
     /// Its outputs' flows.
     pub flows: [Option<Arc<Flow>>; 2],
     /// Its outputs.
-    pub readings: Vec<Reading>,
+    pub readings: Vec<Unread>,
     /// Its input.
     pub input: Option<OwnedFd>,
     /// The terminal that they belong to.
@@ -53,12 +53,19 @@ pub fn attend(
     // Prepared processes are a supervisor's.
     command.bind(0, ops, &Arc::new(Pool::default()));
     command.started(pid.as_raw_pid().cast_unsigned(), [None, None]);
-    if let Some(input) = input {
-        let writer = Writer { command: Arc::clone(command), changed: Arc::clone(&changed), terminal: is_terminal };
-        runtime.spawn(writer.run(input));
-    }
+    let writer = input.map(|input| {
+        (Writer { command: Arc::clone(command), changed: Arc::clone(&changed), terminal: is_terminal }, input)
+    });
     let session = Arc::clone(tree.session());
-    runtime.spawn(Wishes { ladder: Arc::clone(&ladder), session, flows, input: changed }.run(wishes));
+    let wishing = Wishes { ladder: Arc::clone(&ladder), session, flows, input: changed }.run(wishes);
     let command = Arc::clone(command);
-    runtime.spawn(Life { command, tree, ladder, ended: pidfd.into_owned(), outputs: readings, grace }.run());
+    // One task begins the others: each that is begun from the caller's thread costs it a wake of the runtime.
+    runtime.spawn(async move {
+        let outputs = readings.into_iter().map(Unread::begin).collect();
+        if let Some((writer, input)) = writer {
+            tokio::spawn(writer.run(input));
+        }
+        tokio::spawn(wishing);
+        Life { command, tree, ladder, ended: pidfd.into_owned(), outputs, grace }.run().await;
+    });
 }

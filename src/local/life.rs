@@ -5,7 +5,7 @@ use std::{os::fd::OwnedFd, sync::Arc, time::Duration};
 use process::exit::Exit;
 use tokio::{io::Interest, task::JoinHandle, time};
 
-use super::{flow::Flow, ladder::Ladder, numbers, tree::Tree, watched::watch};
+use super::{flow::Flow, ladder::Ladder, numbers, reader::Reader, tree::Tree, watched::watch};
 use crate::session::{
     command::{Command, Outcome},
     failure::Failure,
@@ -25,6 +25,26 @@ pub struct Reading {
     pub task: JoinHandle<()>,
     /// When somebody else holds it at the end.
     pub held: Held,
+}
+
+/// An output that is to be read.
+#[derive(Debug)]
+pub struct Unread {
+    /// Steers it.
+    pub flow: Arc<Flow>,
+    /// Who will read it.
+    pub reader: Reader,
+    /// What is read.
+    pub source: OwnedFd,
+    /// When somebody else holds it at the end.
+    pub held: Held,
+}
+
+impl Unread {
+    /// Begins to read it, on the runtime of this task.
+    pub fn begin(self) -> Reading {
+        Reading { flow: self.flow, task: tokio::spawn(self.reader.run(self.source)), held: self.held }
+    }
 }
 
 /// What becomes of an output that somebody holds when the grace is over.

@@ -15,7 +15,7 @@ pub use super::spill::Place;
 use super::{
     attend::{Streams, attend},
     flow::Flow,
-    life::{Held, Reading},
+    life::{Held, Unread},
     living::Living,
     numbers,
     reader::{Reader, Sink},
@@ -152,7 +152,7 @@ fn follow(
         };
         let held = if matches!(mode, Mode::Tail { .. }) { Held::Cut } else { Held::Stays };
         flows[index] = Some(Arc::clone(&flow));
-        readings.push(Reading { flow, task: runtime.spawn(reader.run(source)), held });
+        readings.push(Unread { flow, reader, source, held });
     }
     attend(
         runtime,

@@ -15,7 +15,7 @@ use super::{
     flow::Flow,
     kin::Kin,
     leader::Leader,
-    life::{Held, Reading},
+    life::{Held, Unread},
     living::Living,
     numbers,
     reader::{Reader, Sink},
@@ -61,7 +61,7 @@ fn try_open(
         sink: Sink::Queue,
         terminal: true,
     };
-    let reading = Reading { flow: Arc::clone(&flow), task: runtime.spawn(reader.run(source)), held: Held::CutAtOnce };
+    let reading = Unread { flow: Arc::clone(&flow), reader, source, held: Held::CutAtOnce };
     let far = Arc::new(Far { terminal: Mutex::new(Some(terminal)), flow: Arc::clone(&flow), kin: Kin::default() });
     command.set_shortcut(Arc::clone(&far) as Arc<dyn Shortcut>);
     let streams =
