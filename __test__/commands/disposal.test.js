@@ -161,7 +161,7 @@ test('C60 a sandbox that cannot be reached is waited for at most the longest gra
   assert.equal(both.errors.length, 1)
   const messages = both.errors[0].errors.map(({ message }) => message)
   assert.match(messages.join(), /being set up: top\b/)
-  assert.match(messages.join(), /to end sleep \(pid \d+\), cat \(pid \d+\)/)
+  assert.match(messages.join(), /to end sleep \(pid -?\d+\), cat \(pid -?\d+\)/)
   assert.equal(messages.length, 2)
   for (const one of worlds) await one.composition.dispose()
 })
