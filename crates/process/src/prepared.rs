@@ -301,6 +301,21 @@ mod tests {
         wait_for("the stop", || crate::table::stat(prepared.pid).unwrap().state == b'T');
     }
 
+    /// Waits until nobody holds the other end any more.
+    fn wait_for_hangup(end: impl AsFd) {
+        let mut set = [rustix::event::PollFd::new(&end, rustix::event::PollFlags::empty())];
+        let limit = rustix::event::Timespec { tv_sec: 10, tv_nsec: 0 };
+        assert_eq!(rustix::event::poll(&mut set, Some(&limit)).unwrap(), 1);
+    }
+
+    /// A child that was stopped before `argv` was handed to it.
+    fn stopped_with(argv: &[&str]) -> Starting {
+        let prepared = Prepared::fork(&Settings::default()).unwrap();
+        stop(&prepared);
+        let null = crate::stdio::null().unwrap();
+        prepared.hand(&image(argv, &Environment::default(), None), [null.as_fd(); 3], false).unwrap()
+    }
+
     #[test]
     fn c11_the_program_runs_under_the_pid_that_was_known_ahead() {
         let prepared = Prepared::fork(&Settings::default()).unwrap();
@@ -318,10 +333,7 @@ mod tests {
         let (read, write) = crate::pipe::pair().unwrap();
         let prepared = Prepared::fork(&Settings::default()).unwrap();
         drop(write);
-        // Only the end of all writers ends this read.
-        let mut set = [rustix::event::PollFd::new(&read, rustix::event::PollFlags::IN)];
-        let limit = rustix::event::Timespec { tv_sec: 10, tv_nsec: 0 };
-        assert_eq!(rustix::event::poll(&mut set, Some(&limit)).unwrap(), 1);
+        wait_for_hangup(&read);
         prepared.discard();
     }
 
@@ -331,6 +343,8 @@ mod tests {
         assert!(prepared.is_waiting());
         prepared.pidfd.send(libc::SIGTERM).unwrap();
         wait_for("its end", || !prepared.is_waiting());
+        // A child that another test forks just now holds its end of the socket too, until it has closed what is not its own.
+        wait_for_hangup(&prepared.control);
         let pid = prepared.pid;
         let null = crate::stdio::null().unwrap();
         let program = image(&["/bin/true"], &Environment::default(), None);
@@ -341,11 +355,7 @@ mod tests {
 
     #[test]
     fn a_child_that_is_killed_before_it_took_its_program_has_run_nothing_of_it() {
-        let prepared = Prepared::fork(&Settings::default()).unwrap();
-        stop(&prepared);
-        let null = crate::stdio::null().unwrap();
-        let program = image(&["/bin/true"], &Environment::default(), None);
-        let starting = prepared.hand(&program, [null.as_fd(); 3], false).unwrap();
+        let starting = stopped_with(&["/bin/true"]);
         assert_eq!(starting.outcome(), None);
         starting.pidfd.send(libc::SIGKILL).unwrap();
         assert_eq!(outcome_of(&starting), Outcome::Untouched);
@@ -354,11 +364,7 @@ mod tests {
 
     #[test]
     fn c21_a_child_that_is_stopped_before_it_leaves_is_not_waited_for() {
-        let prepared = Prepared::fork(&Settings::default()).unwrap();
-        stop(&prepared);
-        let null = crate::stdio::null().unwrap();
-        let program = image(&["/nonexistent"], &Environment::default(), None);
-        let starting = prepared.hand(&program, [null.as_fd(); 3], false).unwrap();
+        let starting = stopped_with(&["/nonexistent"]);
         let pid = starting.pid;
         let (told, heard) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
