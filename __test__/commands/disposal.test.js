@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PATIENCE_MS, composeAt, gone, mark, matrix, rejection, says, settled, unless, useWorld } from './world.js'
-import { within } from '../support/deadline.js'
+import { until, within } from '../support/deadline.js'
 import { under } from './bare.js'
 import { hook } from './hook.js'
 
@@ -149,6 +149,7 @@ test('C60 a sandbox that cannot be reached is waited for at most the longest gra
   const handles = [both.spawn(['sleep', '301'], { graceMs }), both.spawn(['cat'], { stdin: 'pipe', graceMs: 500 })]
   handles[1].stdin.write('x')
   await says(handles[1], /x/)
+  await until(() => handles[0].pid > 0, PATIENCE_MS, 'the start of the other one')
   const healed = await worlds[0].stalled()
   const opening = both.subprocess.spawnTerminal({ argv: ['top'], cwd: '/', rows: 5, cols: 50, graceMs }).catch(error => error)
   await onItsWay(both, go)
@@ -161,7 +162,7 @@ test('C60 a sandbox that cannot be reached is waited for at most the longest gra
   assert.equal(both.errors.length, 1)
   const messages = both.errors[0].errors.map(({ message }) => message)
   assert.match(messages.join(), /being set up: top\b/)
-  assert.match(messages.join(), /to end sleep \(pid -?\d+\), cat \(pid -?\d+\)/)
+  assert.match(messages.join(), /to end sleep \(pid \d+\), cat \(pid \d+\)/)
   assert.equal(messages.length, 2)
   for (const one of worlds) await one.composition.dispose()
 })
