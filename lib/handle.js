@@ -7,10 +7,8 @@ import { OutputReader } from './collected.js'
 import { toError } from './errors.js'
 import { InheritedOutput } from './inherit.js'
 import { OUTCOME, STDERR, STDIN, STDOUT, TREE, apart, forget, listen, waker } from './native.js'
-import { BatchInput, InputStream, OutputStream } from './streams.js'
+import { BatchInput, InputStream, OutputStream, STALLED_MS } from './streams.js'
 
-/** How long the harness' own streams may stall when a command is terminated, in milliseconds. */
-const STALLED_MS = 100
 const CHANNELS = ['stdout', 'stderr']
 
 /**
@@ -184,8 +182,7 @@ export class Handle {
     if (read.length === 0 && this.inherited.length === 0) return tell()
     let timer
     const stalled = new Promise(resolve => { timer = setTimeout(resolve, this.spec.graceMs) })
-    // Its reader, a loop perhaps, has its turn between the stream's end and ours.
-    const ends = read.map(output => new Promise(resolve => { output.once('close', () => setImmediate(resolve)) }))
+    const ends = read.map(output => output.closed())
     void Promise.all([...this.inherited.map(output => output.flushed), Promise.race([Promise.all(ends), stalled])]).then(() => {
       clearTimeout(timer)
       tell()

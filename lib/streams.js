@@ -12,6 +12,8 @@ const CHUNK = 256 * 1024
 const HIGH_WATER = 64 * 1024
 /** From this size on a piece is not joined with others: once that much waits in an output, no more is put to it. */
 const WHOLE = 16 * 1024
+/** How long a reader that stalled may hold up the outcome of what is terminated, in milliseconds. */
+export const STALLED_MS = 100
 /** How often a reader is served before everybody else has a turn. */
 const IN_A_ROW = 8
 
@@ -106,6 +108,11 @@ export class OutputStream extends Readable {
       })
     }
     return null
+  }
+
+  /** When it has closed and its reader, a loop perhaps, has had its turn. */
+  closed() {
+    return new Promise(resolve => { this.once('close', () => setImmediate(resolve)) })
   }
 
   /** Whether somebody reads it who has not had all of it. */

@@ -5,11 +5,9 @@
 import { toError } from './errors.js'
 import { OUTCOME, STDIN, STDOUT, TREE, announced, apart, forget, listen, waker } from './native.js'
 import { Setup } from './setup.js'
-import { TerminalOutput } from './streams.js'
+import { STALLED_MS, TerminalOutput } from './streams.js'
 import { requireSize, sizeOf, variables } from './validate.js'
 
-/** How long a reader that stalled may hold up the outcome of a terminal that is terminated, in milliseconds. */
-const STALLED_MS = 100
 const SIGNALS = new Set(['SIGINT', 'SIGTERM', 'SIGKILL', 'SIGTSTP', 'SIGHUP'])
 
 /**
@@ -203,8 +201,7 @@ export class TerminalHandle {
         timer = setTimeout(end, ms)
       }
       this.hurry(this.terminating ? STALLED_MS : this.spec.graceMs)
-      // Its reader has its turn between the stream's end and ours.
-      this.output.once('close', () => setImmediate(end))
+      void this.output.closed().then(end)
     })
   }
 

@@ -30,8 +30,6 @@ pub struct Reading {
 /// An output that is to be read.
 #[derive(Debug)]
 pub struct Unread {
-    /// Steers it.
-    pub flow: Arc<Flow>,
     /// Who will read it.
     pub reader: Reader,
     /// What is read.
@@ -43,7 +41,8 @@ pub struct Unread {
 impl Unread {
     /// Begins to read it, on the runtime of this task.
     pub fn begin(self) -> Reading {
-        Reading { flow: self.flow, task: tokio::spawn(self.reader.run(self.source)), held: self.held }
+        let flow = Arc::clone(&self.reader.flow);
+        Reading { flow, task: tokio::spawn(self.reader.run(self.source)), held: self.held }
     }
 }
 

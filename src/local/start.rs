@@ -151,8 +151,8 @@ fn follow(
             terminal: false,
         };
         let held = if matches!(mode, Mode::Tail { .. }) { Held::Cut } else { Held::Stays };
-        flows[index] = Some(Arc::clone(&flow));
-        readings.push(Unread { flow, reader, source, held });
+        flows[index] = Some(flow);
+        readings.push(Unread { reader, source, held });
     }
     attend(
         runtime,

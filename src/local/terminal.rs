@@ -61,7 +61,7 @@ fn try_open(
         sink: Sink::Queue,
         terminal: true,
     };
-    let reading = Unread { flow: Arc::clone(&flow), reader, source, held: Held::CutAtOnce };
+    let reading = Unread { reader, source, held: Held::CutAtOnce };
     let far = Arc::new(Far { terminal: Mutex::new(Some(terminal)), flow: Arc::clone(&flow), kin: Kin::default() });
     command.set_shortcut(Arc::clone(&far) as Arc<dyn Shortcut>);
     let streams =

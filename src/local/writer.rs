@@ -62,9 +62,7 @@ impl Writer {
                 ready = target.writable() => ready?,
                 () = self.changed.notified() => {
                     // More to write comes later; nobody to write to ends this.
-                    if self.command.is_input_closed() {
-                        return Err(io::ErrorKind::BrokenPipe.into());
-                    }
+                    self.require_open()?;
                     continue;
                 }
             };
@@ -82,6 +80,10 @@ impl Writer {
     /// would get a turn. Whoever is still in its session may open it again.
     async fn pause(&self) -> io::Result<()> {
         let _ = tokio::time::timeout(PAUSE, self.changed.notified()).await;
+        self.require_open()
+    }
+
+    fn require_open(&self) -> io::Result<()> {
         if self.command.is_input_closed() { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
     }
 
