@@ -93,20 +93,22 @@ export function isAlive(pid) {
   }
 }
 
+/** What a look into `/proc` gives; nothing, when what is looked at has gone meanwhile. */
+function unlessGone(look) {
+  try {
+    return look()
+  } catch {
+    return ''
+  }
+}
+
 /**
  * The process beside a host that ends what the host leaves.
  * @param {number} host
  * @returns {number | undefined}
  */
 export function guardOf(host) {
-  const read = path => {
-    try {
-      return readFileSync(`/proc/${path}`, 'utf8')
-    } catch {
-      // It has ended meanwhile.
-      return ''
-    }
-  }
+  const read = path => unlessGone(() => readFileSync(`/proc/${path}`, 'utf8'))
   const children = readdirSync(`/proc/${host}/task`).flatMap(task => read(`${host}/task/${task}/children`).trim().split(' '))
   const guard = children.find(pid => pid !== '' && read(`${pid}/cmdline`).split('\0')[1] === 'guard')
   return guard === undefined ? undefined : Number(guard)
@@ -119,7 +121,7 @@ export function guardOf(host) {
 export function guarded(host) {
   const guard = guardOf(host)
   if (guard === undefined) return 0
-  return readdirSync(`/proc/${guard}/fd`).filter(fd => readlinkSync(`/proc/${guard}/fd/${fd}`).includes('pidfd')).length
+  return readdirSync(`/proc/${guard}/fd`).filter(fd => unlessGone(() => readlinkSync(`/proc/${guard}/fd/${fd}`)).includes('pidfd')).length
 }
 
 /**
